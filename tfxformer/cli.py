@@ -1,0 +1,126 @@
+"""The command `tfxformer`."""
+
+import argparse
+import itertools
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from tfxformer.errors import InputError, exit_on_input_error
+
+LINES_AT_ONCE = 2048
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command line.
+
+    Args:
+        arguments: list of strings; by default those of the process.
+
+    Raises:
+        SystemExit: with status 2 on bad input.
+    """
+    options = _parser().parse_args(arguments)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    logging.basicConfig(format="tfxformer: %(message)s", stream=sys.stderr)
+    with exit_on_input_error("tfxformer"):
+        translate(options.model, options.file)
+
+
+def _parser() -> argparse.ArgumentParser:
+    from tfxformer import __version__
+
+    parser = argparse.ArgumentParser(
+        prog="tfxformer", description="Translate with a Transformer."
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    command = commands.add_parser(
+        "translate",
+        help="translate lines of text",
+        description="Translate text line by line: one line out for each "
+        "line in.",
+    )
+    command.add_argument(
+        "model",
+        metavar="MODEL",
+        help="a run folder, a SavedModel folder or a .tflite file",
+    )
+    command.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        default="-",
+        help="text in UTF-8; standard input by default",
+    )
+    return parser
+
+
+def translate(model_path: str, file: str) -> None:
+    """Translates a file line by line to standard output.
+
+    Args:
+        model_path: string. A run folder, SavedModel folder or `.tflite`.
+        file: string. Path of the text, "-" for standard input.
+
+    Raises:
+        InputError: if the model or the text cannot be read.
+    """
+    with sys.stdin.buffer if file == "-" else open(file, "rb") as stream:
+        translator = _load(model_path)
+        lines = read_lines(stream, "standard input" if file == "-" else file)
+        at_once = 1 if stream.isatty() else LINES_AT_ONCE
+        first_line = 1
+        while chunk := list(itertools.islice(lines, at_once)):
+            for translation in translator.translate(chunk, first_line):
+                one_line = translation.replace("\n", " ").replace("\r", " ")
+                sys.stdout.buffer.write(one_line.encode() + b"\n")
+            sys.stdout.buffer.flush()
+            first_line += len(chunk)
+
+
+def _load(path: str):
+    if path.endswith(".tflite"):  # the only one that needs no TensorFlow
+        from tfxformer.lite import LiteTranslator
+
+        return LiteTranslator(path)
+    if not os.path.isdir(path):
+        raise InputError(
+            f"{path}: no run folder, SavedModel folder or .tflite file"
+        )
+    from tfxformer.translator import load_translator
+
+    return load_translator(path)
+
+
+def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
+    """Decodes lines; only LF ends one, a CR before it is removed.
+
+    Args:
+        stream: binary file.
+        name: string. What to call it in an error.
+
+    Yields:
+        strings without line ends.
+
+    Raises:
+        InputError: naming the line that is not UTF-8.
+    """
+    for number, line in enumerate(stream, start=1):
+        line = line.removesuffix(b"\n").removesuffix(b"\r")
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{name}:{number}: not UTF-8: byte "
+                f"0x{error.object[error.start]:02x} at byte "
+                f"{error.start + 1} of the line; convert the text first"
+            ) from None
+
+
+if __name__ == "__main__":
+    main()

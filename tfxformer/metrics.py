@@ -1,0 +1,61 @@
+"""Token accuracy and perplexity; padding does not count."""
+
+import keras
+from keras import ops
+
+from tfxformer.losses import token_cross_entropy, token_weights
+
+
+class _TokenMean(keras.metrics.Metric):
+    """Mean of a value per token over all real tokens seen so far."""
+
+    def __init__(self, name, **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.total = self.add_weight(name="total", initializer="zeros")
+        self.count = self.add_weight(name="count", initializer="zeros")
+
+    def token_values(self, labels, logits):
+        raise NotImplementedError
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        weights = token_weights(y_true, sample_weight)
+        values = ops.cast(self.token_values(y_true, y_pred), "float32")
+        self.total.assign_add(ops.sum(values * weights))
+        self.count.assign_add(ops.sum(weights))
+
+    def result(self):
+        return ops.divide_no_nan(self.total, self.count)
+
+
+@keras.saving.register_keras_serializable("tfxformer")
+class TokenAccuracy(_TokenMean):
+    """Share of real tokens whose label has the highest logit.
+
+    `update_state` takes labels, int `(B, T)` with 0 for padding, and
+    logits, float `(B, T, V)`.
+    """
+
+    def __init__(self, name="accuracy", **kwargs):
+        super().__init__(name=name, **kwargs)
+
+    def token_values(self, labels, logits):
+        predicted = ops.argmax(logits, axis=-1)
+        return ops.equal(ops.cast(labels, predicted.dtype), predicted)
+
+
+@keras.saving.register_keras_serializable("tfxformer")
+class Perplexity(_TokenMean):
+    """`exp` of the mean cross-entropy of the real tokens, not smoothed.
+
+    `update_state` takes labels, int `(B, T)` with 0 for padding, and
+    logits, float `(B, T, V)`.
+    """
+
+    def __init__(self, name="perplexity", **kwargs):
+        super().__init__(name=name, **kwargs)
+
+    def token_values(self, labels, logits):
+        return token_cross_entropy(labels, logits)
+
+    def result(self):
+        return ops.exp(super().result())

@@ -1,0 +1,412 @@
+"""The Transformer: token ids in, logits out."""
+
+import keras
+from keras import ops
+
+from tfxformer.blocks import LAYER_NORM_EPSILON, DecoderBlock, EncoderBlock
+from tfxformer.embedding import TokenEmbedding
+from tfxformer.masking import attention_mask, causal_mask, padding_mask
+from tfxformer.position import (
+    LearnedPositionEncoding,
+    SinusoidalPositionEncoding,
+)
+from tfxformer.presets import PRESETS
+
+
+@keras.saving.register_keras_serializable("tfxformer")
+class Transformer(keras.Model):
+    """The encoder-decoder Transformer for translation.
+
+    All weights exist as soon as the model does: they can be loaded, counted
+    or exported without calling it first.
+
+    Args:
+        vocabulary_size: int, V. Size of the target vocabulary, and of the
+            source vocabulary unless `encoder_vocabulary_size` is given.
+        num_layers: int, L. Encoder blocks, and decoder blocks unless
+            `num_decoder_layers` is given.
+        num_heads: int, N. Heads of each attention.
+        hidden_dim: int, D. Width of the model.
+        intermediate_dim: int, F. Width inside the feed-forward networks.
+        key_dim: int, H. Size of one head; D / N by default.
+        dropout: float. Dropout rate of embeddings and of the output of each
+            sublayer, as in the paper.
+        normalize_first: bool. Pre-norm blocks, followed by one more
+            normalisation after each stack, instead of post-norm (the paper).
+        activation: "relu" (the paper), "gelu" or "swiglu".
+        num_decoder_layers: int. For stacks of unequal depths.
+        encoder_vocabulary_size: int. For separate vocabularies.
+        tie_embeddings: which embeddings share a matrix: "all" (encoder,
+            decoder and output, the paper), "decoder" (decoder and output)
+            or "none".
+        position_encoding: "sinusoidal" (the paper) or "learned".
+        max_length: int. Longest sequence; only for learned positions.
+        attention_dropout: float. Dropout rate of the attention weights.
+        activation_dropout: float. Dropout rate inside the feed-forward
+            networks.
+
+    Call arguments:
+        inputs: tuple `(encoder_token_ids, decoder_token_ids)`, int `(B, S)`
+            and int `(B, T)`. `<pad>` is 0. The decoder's tokens start with
+            `<s>`; the labels are the same tokens without it, ended by
+            `</s>` (teacher forcing).
+        training: bool. Whether dropout is active.
+        return_probabilities: bool. Softmax over the logits.
+
+    Returns:
+        Logits (or probabilities), float32 `(B, T, V)`.
+
+    Raises:
+        ValueError: if the heads do not divide the width, or if separate
+            vocabularies are to share one matrix.
+
+    Reference:
+        Attention Is All You Need (Vaswani et al., 2017), section 3.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers=6,
+        num_heads=8,
+        hidden_dim=512,
+        intermediate_dim=2048,
+        key_dim=None,
+        dropout=0.1,
+        normalize_first=False,
+        activation="relu",
+        num_decoder_layers=None,
+        encoder_vocabulary_size=None,
+        tie_embeddings="all",
+        position_encoding="sinusoidal",
+        max_length=1024,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self._config = {
+            "vocabulary_size": vocabulary_size,
+            "num_layers": num_layers,
+            "num_heads": num_heads,
+            "hidden_dim": hidden_dim,
+            "intermediate_dim": intermediate_dim,
+            "key_dim": key_dim,
+            "dropout": dropout,
+            "normalize_first": normalize_first,
+            "activation": activation,
+            "num_decoder_layers": num_decoder_layers,
+            "encoder_vocabulary_size": encoder_vocabulary_size,
+            "tie_embeddings": tie_embeddings,
+            "position_encoding": position_encoding,
+            "max_length": max_length,
+            "attention_dropout": attention_dropout,
+            "activation_dropout": activation_dropout,
+        }
+        _check(**self._config)
+        self.num_heads = num_heads
+        self.key_dim = key_dim or hidden_dim // num_heads
+        self.hidden_dim = hidden_dim
+        policy = self.dtype_policy
+
+        self.decoder_embedding = TokenEmbedding(
+            vocabulary_size, hidden_dim, dtype=policy, name="decoder_embedding"
+        )
+        self.encoder_embedding = self.decoder_embedding
+        if tie_embeddings != "all":
+            self.encoder_embedding = TokenEmbedding(
+                encoder_vocabulary_size or vocabulary_size,
+                hidden_dim,
+                dtype=policy,
+                name="encoder_embedding",
+            )
+        self.output_projection = None
+        if tie_embeddings == "none":
+            self.output_projection = keras.layers.Dense(
+                vocabulary_size, use_bias=False, dtype=policy, name="output"
+            )
+
+        def position_layer(name):
+            if position_encoding == "sinusoidal":
+                return SinusoidalPositionEncoding(name=name)
+            return LearnedPositionEncoding(max_length, name=name)
+
+        self.encoder_position = position_layer("encoder_position")
+        self.decoder_position = position_layer("decoder_position")
+        self.dropout_layer = keras.layers.Dropout(dropout, dtype=policy)
+
+        def block(block_class, name):
+            return block_class(
+                intermediate_dim,
+                num_heads,
+                key_dim,
+                dropout,
+                activation,
+                normalize_first,
+                attention_dropout,
+                activation_dropout,
+                dtype=policy,
+                name=name,
+            )
+
+        self.encoder_blocks = [
+            block(EncoderBlock, f"encoder_block_{i}") for i in range(num_layers)
+        ]
+        self.decoder_blocks = [
+            block(DecoderBlock, f"decoder_block_{i}")
+            for i in range(num_decoder_layers or num_layers)
+        ]
+        self.encoder_normalization = self.decoder_normalization = None
+        if normalize_first:
+
+            def norm(name):
+                return keras.layers.LayerNormalization(
+                    epsilon=LAYER_NORM_EPSILON, dtype=policy, name=name
+                )
+
+            self.encoder_normalization = norm("encoder_normalization")
+            self.decoder_normalization = norm("decoder_normalization")
+        self.build(((None, None), (None, None)))
+
+    @classmethod
+    def from_preset(cls, preset, vocabulary_size, **sizes):
+        """Makes an untrained model of a named size.
+
+        Args:
+            preset: "tiny", "small", "base" or "big" (see `PRESETS`). "base"
+                and "big" are the paper's (table 3).
+            vocabulary_size: int, V.
+            **sizes: arguments of `Transformer`, instead of the preset's.
+
+        Returns:
+            A `Transformer`.
+        """
+        if preset not in PRESETS:
+            raise ValueError(
+                f"preset must be one of {', '.join(PRESETS)}. "
+                f"Received: preset={preset!r}"
+            )
+        return cls(vocabulary_size, **{**PRESETS[preset], **sizes})
+
+    def build(self, input_shape):
+        sequence_shape = (None, None, self.hidden_dim)
+        self.encoder_embedding.build()
+        if self.decoder_embedding is not self.encoder_embedding:
+            self.decoder_embedding.build()
+        self.encoder_position.build(sequence_shape)
+        self.decoder_position.build(sequence_shape)
+        for block in self.encoder_blocks:
+            block.build(sequence_shape)
+        for block in self.decoder_blocks:
+            block.build(sequence_shape, sequence_shape)
+        if self.encoder_normalization is not None:
+            self.encoder_normalization.build(sequence_shape)
+            self.decoder_normalization.build(sequence_shape)
+        if self.output_projection is not None:
+            self.output_projection.build(sequence_shape)
+
+    def call(self, inputs, training=None, return_probabilities=False):
+        encoder_token_ids, decoder_token_ids = inputs
+        encoder_sequence = self.encode(encoder_token_ids, training=training)
+        logits = self.decode(
+            decoder_token_ids,
+            encoder_sequence,
+            padding_mask(encoder_token_ids),
+            training=training,
+        )
+        return ops.softmax(logits) if return_probabilities else logits
+
+    def encode(
+        self, encoder_token_ids, return_attention_weights=False, training=None
+    ):
+        """Reads the source sentence.
+
+        Args:
+            encoder_token_ids: int `(B, S)`; 0 = padding.
+            return_attention_weights: bool. Also return them.
+            training: bool. Whether dropout is active.
+
+        Returns:
+            float `(B, S, D)`; with weights a tuple of it and a list of L
+            float32 `(B, N, S, S)`.
+        """
+        x = self.encoder_position(self.encoder_embedding(encoder_token_ids))
+        x = self.dropout_layer(x, training=training)
+        weights = []
+        for block in self.encoder_blocks:
+            x, block_weights = block(
+                x,
+                padding_mask=padding_mask(encoder_token_ids),
+                return_attention_weights=True,
+                training=training,
+            )
+            weights.append(block_weights)
+        if self.encoder_normalization is not None:
+            x = self.encoder_normalization(x)
+        return (x, weights) if return_attention_weights else x
+
+    def decode(
+        self,
+        decoder_token_ids,
+        encoder_sequence,
+        encoder_padding_mask,
+        return_attention_weights=False,
+        training=None,
+    ):
+        """Scores the next token after each prefix of the target.
+
+        Args:
+            decoder_token_ids: int `(B, T)`, starting with `<s>`;
+                0 = padding.
+            encoder_sequence: float `(B, S, D)`, from `encode`.
+            encoder_padding_mask: bool `(B, S)`; True = real token.
+            return_attention_weights: bool. Also return them.
+            training: bool. Whether dropout is active.
+
+        Returns:
+            Logits, float32 `(B, T, V)`; with weights a tuple of them and a
+            list of L tuples `(self_weights, cross_weights)`, float32
+            `(B, N, T, T)` and `(B, N, T, S)`.
+        """
+        x = self.decoder_position(self.decoder_embedding(decoder_token_ids))
+        x = self.dropout_layer(x, training=training)
+        self_attention_mask = attention_mask(
+            padding_mask(decoder_token_ids),
+            causal_mask(ops.shape(decoder_token_ids)[1]),
+        )
+        weights = []
+        for block in self.decoder_blocks:
+            x, block_weights = block(
+                x,
+                encoder_sequence,
+                self_attention_mask=self_attention_mask,
+                encoder_padding_mask=encoder_padding_mask,
+                return_attention_weights=True,
+                training=training,
+            )
+            weights.append(block_weights)
+        logits = self._logits(x)
+        return (logits, weights) if return_attention_weights else logits
+
+    def start_cache(self, encoder_token_ids, max_length, beam_size=1):
+        """Reads the source and prepares decoding, one token after the other.
+
+        Args:
+            encoder_token_ids: int `(B, S)`; 0 = padding.
+            max_length: int or int32 `()`. Most tokens to decode.
+            beam_size: int, K. Hypotheses per sentence.
+
+        Returns:
+            Tuple `(cache, encoder_cache)`. `cache` changes at each step: a
+            list of L `(key, value)`, float `(B * K, N, max_length, H)`,
+            zeros. `encoder_cache` never changes: a tuple of the padding
+            mask, bool `(B, S)`, and a list of L `(key, value)`, float
+            `(B, N, S, H)`, the projected encoder output.
+        """
+        encoder_sequence = self.encode(encoder_token_ids, training=False)
+        cross_attention_caches = [
+            block.cross_attention.project(
+                ops.cast(encoder_sequence, block.compute_dtype)
+            )
+            for block in self.decoder_blocks
+        ]
+        batch_size = ops.shape(encoder_token_ids)[0] * beam_size
+        shape = (batch_size, self.num_heads, max_length, self.key_dim)
+        cache = [
+            (
+                ops.zeros(shape, dtype=self.compute_dtype),
+                ops.zeros(shape, dtype=self.compute_dtype),
+            )
+            for _ in self.decoder_blocks
+        ]
+        mask = padding_mask(encoder_token_ids)
+        return cache, (mask, cross_attention_caches)
+
+    def decode_step(
+        self, decoder_token_ids, cache, cache_update_index, encoder_cache
+    ):
+        """Scores the token that follows, given the last one and the cache.
+
+        Args:
+            decoder_token_ids: int `(B * K,)`. The last token of each
+                hypothesis; `<s>` at the first step.
+            cache: as `start_cache` or the step before returned it.
+            cache_update_index: int32 `()`. Position of the tokens, from 0.
+            encoder_cache: as `start_cache` returned it.
+
+        Returns:
+            Tuple of the logits, float32 `(B * K, V)`, and the new cache.
+        """
+        encoder_padding_mask, cross_attention_caches = encoder_cache
+        token_ids = ops.expand_dims(decoder_token_ids, 1)  # (B * K, 1)
+        x = self.decoder_position(
+            self.decoder_embedding(token_ids), start_index=cache_update_index
+        )
+        self_attention_mask = attention_mask(
+            causal_mask=causal_mask(
+                1, ops.shape(cache[0][0])[2], start_index=cache_update_index
+            )
+        )
+        new_cache = []
+        for block, block_cache, cross_attention_cache in zip(
+            self.decoder_blocks, cache, cross_attention_caches, strict=True
+        ):
+            x, block_cache = block(
+                x,
+                self_attention_mask=self_attention_mask,
+                encoder_padding_mask=encoder_padding_mask,
+                self_attention_cache=block_cache,
+                cross_attention_cache=cross_attention_cache,
+                cache_update_index=cache_update_index,
+                training=False,
+            )
+            new_cache.append(block_cache)
+        return ops.squeeze(self._logits(x), 1), new_cache
+
+    def _logits(self, x):  # (B, T, D) -> float32 (B, T, V)
+        if self.decoder_normalization is not None:
+            x = self.decoder_normalization(x)
+        if self.output_projection is None:
+            return self.decoder_embedding.project(x)
+        return ops.cast(self.output_projection(x), "float32")
+
+    def get_config(self):
+        config = {"name": self.name, "dtype": self.dtype_policy.name}
+        return {**config, **self._config}
+
+
+def _check(
+    num_heads,
+    hidden_dim,
+    key_dim,
+    vocabulary_size,
+    encoder_vocabulary_size,
+    tie_embeddings,
+    position_encoding,
+    **sizes,
+):
+    if key_dim is None and hidden_dim % num_heads:
+        raise ValueError(
+            "num_heads must divide hidden_dim, unless key_dim is given. "
+            f"Received: num_heads={num_heads}, hidden_dim={hidden_dim}"
+        )
+    if tie_embeddings not in ("all", "decoder", "none"):
+        raise ValueError(
+            "tie_embeddings must be 'all', 'decoder' or 'none'. "
+            f"Received: tie_embeddings={tie_embeddings!r}"
+        )
+    if position_encoding not in ("sinusoidal", "learned"):
+        raise ValueError(
+            "position_encoding must be 'sinusoidal' or 'learned'. "
+            f"Received: position_encoding={position_encoding!r}"
+        )
+    if tie_embeddings == "all" and encoder_vocabulary_size not in (
+        None,
+        vocabulary_size,
+    ):
+        raise ValueError(
+            "Separate vocabularies cannot share one matrix; set "
+            "tie_embeddings to 'decoder' or 'none'. Received: "
+            f"encoder_vocabulary_size={encoder_vocabulary_size}, "
+            f"vocabulary_size={vocabulary_size}, tie_embeddings='all'"
+        )

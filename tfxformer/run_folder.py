@@ -1,0 +1,119 @@
+"""The run folder: what training writes and everything else reads.
+
+    config.yaml                the recipe, resolved; `model` are the
+                               arguments of `Transformer`
+    tokenizer.model            SentencePiece; with separate vocabularies the
+                               target's, and tokenizer.source.model
+    weights/NAME.weights.h5    best, last, averaged
+    valid.tsv                  validation pairs, to check exports with
+    metrics.jsonl tensorboard/ corpus.json versions.json
+
+Only configuration and arrays are read: nothing in a run is executed.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from tfxformer.errors import InputError
+from tfxformer.tokenizer import Tokenizer
+
+CONFIG = "config.yaml"
+TOKENIZER = "tokenizer.model"
+SOURCE_TOKENIZER = "tokenizer.source.model"
+VALIDATION_PAIRS = "valid.tsv"
+WEIGHTS = ("best", "last", "averaged")
+
+
+class Run(NamedTuple):
+    """A trained model with what it takes to use it."""
+
+    model: Any  # a Transformer
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    config: dict[str, Any]
+
+    @property
+    def max_source_length(self) -> int:
+        """Most source pieces, `</s>` included, that training has seen."""
+        return self.config["data"]["max_length"]
+
+
+def weights_path(folder: Path, name: str) -> Path:
+    """Where a run keeps the weights of that name."""
+    return folder / "weights" / f"{name}.weights.h5"
+
+
+def load_run(folder, weights: str = "best") -> Run:
+    """Loads a trained model.
+
+    Args:
+        folder: string or path. A run folder.
+        weights: "best" (by validation accuracy), "last" or "averaged".
+
+    Returns:
+        A `Run`.
+
+    Raises:
+        InputError: if the folder is not a run, or is damaged.
+    """
+    folder = Path(folder)
+    config = read_config(folder)
+    target_tokenizer = Tokenizer.from_file(folder / TOKENIZER)
+    source_path = folder / SOURCE_TOKENIZER
+    source_tokenizer = (
+        Tokenizer.from_file(source_path)
+        if source_path.exists()
+        else target_tokenizer
+    )
+    path = weights_path(folder, weights)
+    if not path.is_file():
+        raise InputError(f"{folder}: no {path.relative_to(folder)} in this run")
+
+    from tfxformer.model import Transformer  # TensorFlow only if all is there
+
+    try:
+        model = Transformer(**config["model"])
+        model.load_weights(path)
+    except (TypeError, ValueError, OSError, KeyError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(
+            f"{folder}: {path.name} and {CONFIG} do not fit: {reason}"
+        ) from None
+    return Run(model, source_tokenizer, target_tokenizer, config)
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Reads `config.yaml` of a run.
+
+    Args:
+        folder: path. A run folder.
+
+    Returns:
+        dict with at least the keys "name", "model" and "data".
+
+    Raises:
+        InputError: if the folder is not a run.
+    """
+    if not folder.exists():
+        raise InputError(f"{folder}: no such file or folder")
+    if (folder / "saved_model.pb").exists() or folder.is_file():
+        raise InputError(
+            f"{folder}: an inference export or another file, not a run folder; "
+            "give the folder that training wrote"
+        )
+    path = folder / CONFIG
+    if not path.is_file():
+        raise InputError(f"{folder}: not a run folder (no {CONFIG} in it)")
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        complete = all(
+            isinstance(config[key], dict) for key in ("model", "data")
+        )
+        complete = complete and isinstance(config["data"]["max_length"], int)
+    except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError):
+        complete = False
+    if not complete:
+        raise InputError(f"{path}: not the configuration of a run")
+    return config

@@ -1,0 +1,1 @@
+"""Trains a `tfxformer.Transformer`: `python -m training RECIPE`."""

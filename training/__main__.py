@@ -1,0 +1,38 @@
+"""The command `python -m training RECIPE [key=value ...]`."""
+
+import argparse
+import os
+
+from tfxformer.errors import exit_on_input_error
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Trains the model of a recipe."""
+    parser = argparse.ArgumentParser(
+        prog="python -m training",
+        description="Train a translation model on parallel text.",
+        epilog="Example: python -m training training/recipes/"
+        "phrasebook-en-es.yaml training.epochs=3 name=short",
+    )
+    parser.add_argument("recipe", metavar="RECIPE", help="a YAML file")
+    parser.add_argument(
+        "assignments",
+        metavar="key=value",
+        nargs="*",
+        help="replaces a value of the recipe, as in training.epochs=3",
+    )
+    options = parser.parse_args(arguments)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    with exit_on_input_error("training"):
+        from training.config import read_recipe
+
+        recipe = read_recipe(options.recipe, options.assignments)
+        print(f"Recipe {options.recipe}: {recipe.name}", flush=True)
+
+        from training.train import train
+
+        train(recipe)
+
+
+if __name__ == "__main__":
+    main()

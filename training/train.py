@@ -1,0 +1,313 @@
+"""From a recipe to a run folder."""
+
+import ctypes
+import dataclasses
+import json
+import platform
+import shutil
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tfxformer import run_folder
+from tfxformer.errors import InputError
+from tfxformer.presets import PRESETS
+from tfxformer.tokenizer import Tokenizer
+from training import corpus as corpora
+from training.config import ModelConfig, Recipe
+
+MAX_EXTRA_LENGTH = 50  # a translation has at most source + 50 tokens
+VALIDATION_PAIRS = 500  # kept in the run folder, to check exports with
+VERSIONS = (
+    "keras",
+    "numpy",
+    "sentencepiece",
+    "tensorflow",
+    "tensorflow-text",
+)
+
+
+def train(recipe: Recipe) -> Path:
+    """Trains a model and writes its run folder.
+
+    Args:
+        recipe: a `Recipe`.
+
+    Returns:
+        Path of the run folder. It appears under its name when it is
+        complete; until then it is NAME.incomplete.
+
+    Raises:
+        InputError: if data or sizes cannot be used; nothing is left behind.
+    """
+    start = time.monotonic()
+    _keep_freed_memory()
+    folder = Path(recipe.output) / recipe.name
+    incomplete = folder.with_name(folder.name + ".incomplete")
+    _check_free(recipe, folder, incomplete)
+    pairs, reports = read_corpus(recipe)
+    tokenizers = train_tokenizers(recipe, pairs["train"])
+    say(
+        "Vocabulary: "
+        + " and ".join(
+            f"{size:,} pieces"
+            for size in dict.fromkeys(t.vocabulary_size for t in tokenizers)
+        )
+    )
+
+    import keras  # from here on it is heavy
+
+    from tfxformer.metrics import TokenAccuracy
+    from training import callbacks, dataset
+
+    keras.utils.set_random_seed(recipe.seed)
+    tokenized = {
+        split: dataset.tokenize_pairs(
+            pairs[split],
+            *tokenizers,
+            recipe.data.max_length,
+            recipe.data.max_ratio,
+            reports[split],
+        )
+        for split in ("train", "valid")
+    }
+    for split, report in reports.items():
+        say(f"{split}: {report}")
+        if not report.kept:
+            raise InputError(f"data.{split}: no pairs are left ({report})")
+    arguments = model_arguments(recipe, *tokenizers)
+    accuracy = TokenAccuracy()
+    model = compile_model(recipe, arguments, accuracy)
+    if recipe.model.embeddings is not None:
+        start_from_vectors(model, recipe.model.embeddings, *tokenizers)
+    batches, steps_per_epoch = dataset.training_dataset(
+        tokenized["train"], recipe.training.max_tokens, recipe.seed
+    )
+    validation = dataset.validation_dataset(
+        tokenized["valid"], recipe.training.max_tokens
+    )
+    say(
+        f"Training {model.count_params():,} parameters for "
+        f"{recipe.training.epochs} epochs of {steps_per_epoch} batches"
+    )
+    _remove(incomplete)
+    incomplete.mkdir(parents=True)
+    _write_start(incomplete, recipe, arguments, tokenizers, reports, pairs)
+    keep = callbacks.KeepWeights(
+        incomplete, validation, recipe.training.average_last
+    )
+    model.fit(
+        batches,
+        epochs=recipe.training.epochs,
+        steps_per_epoch=steps_per_epoch,
+        validation_data=validation,
+        verbose=0,
+        shuffle=False,
+        callbacks=[
+            callbacks.ProgressBar(steps_per_epoch, accuracy),
+            callbacks.MetricsLog(incomplete / "metrics.jsonl"),
+            keep,
+            keras.callbacks.TensorBoard(
+                incomplete / "tensorboard", write_graph=False
+            ),
+        ],
+    )
+    _remove(folder)
+    incomplete.rename(folder)
+    minutes = (time.monotonic() - start) / 60
+    say(
+        f"Best by validation accuracy: {keep.best} ({keep.best_accuracy:.3f}). "
+        f"{minutes:.1f} minutes. Wrote {folder}"
+    )
+    return folder
+
+
+def say(message: str) -> None:
+    """A line about the state of things, on standard error."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def read_corpus(recipe: Recipe):
+    """Reads and cleans the training and validation text of a recipe.
+
+    Args:
+        recipe: a `Recipe`.
+
+    Returns:
+        Tuple of two dicts by split, "train" and "valid": lists of pairs,
+        and their `CorpusReport`.
+
+    Raises:
+        InputError: if a split is empty or damaged.
+    """
+    pairs, reports = {}, {}
+    for split in ("train", "valid"):
+        report = corpora.CorpusReport()
+        source = getattr(recipe.data, split)
+        raw = corpora.read_pairs(source, recipe.data.folder, report)
+        drop_duplicates = recipe.data.drop_duplicates and split == "train"
+        pairs[split] = list(corpora.clean(raw, report, drop_duplicates))
+        reports[split] = report
+        if not pairs[split]:
+            where = source.tsv or source.source or source.phrasebook
+            raise InputError(f"data.{split}: no pairs in {where} ({report})")
+    return pairs, reports
+
+
+def train_tokenizers(
+    recipe: Recipe, pairs: list[corpora.Pair]
+) -> tuple[Tokenizer, Tokenizer]:
+    """Trains the source's and the target's tokenizer; one if shared."""
+
+    def learn(sentences):
+        return Tokenizer.train(
+            sentences,
+            recipe.tokenizer.vocabulary_size,
+            recipe.tokenizer.model_type,
+            recipe.tokenizer.normalization,
+        )
+
+    if recipe.tokenizer.shared:
+        shared = learn(sentence for pair in pairs for sentence in pair)
+        return shared, shared
+    return learn(source for source, _ in pairs), learn(t for _, t in pairs)
+
+
+def model_arguments(
+    recipe: Recipe, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
+) -> dict[str, Any]:
+    """Resolves preset and overrides to the arguments of `Transformer`."""
+    config: ModelConfig = recipe.model
+    own = dataclasses.asdict(config)
+    preset, _ = own.pop("preset"), own.pop("embeddings")
+    arguments = {
+        **(PRESETS[preset] if preset else {}),
+        **{key: value for key, value in own.items() if value is not None},
+        "vocabulary_size": target_tokenizer.vocabulary_size,
+        "max_length": recipe.data.max_length + MAX_EXTRA_LENGTH,
+    }
+    arguments.setdefault(
+        "tie_embeddings", "all" if recipe.tokenizer.shared else "decoder"
+    )
+    if not recipe.tokenizer.shared:
+        arguments["encoder_vocabulary_size"] = source_tokenizer.vocabulary_size
+    return arguments
+
+
+def compile_model(recipe: Recipe, arguments: dict[str, Any], accuracy):
+    """Builds the model and compiles it with the paper's optimizer.
+
+    Args:
+        recipe: a `Recipe`.
+        arguments: dict of arguments of `Transformer`.
+        accuracy: the `TokenAccuracy` to measure with.
+
+    Returns:
+        A compiled `Transformer`.
+
+    Reference:
+        Attention Is All You Need, sections 5.3 and 5.4.
+    """
+    import keras
+
+    from tfxformer.losses import TokenCrossEntropy
+    from tfxformer.metrics import Perplexity
+    from tfxformer.model import Transformer
+    from tfxformer.schedule import WarmupSchedule
+
+    try:
+        model = Transformer(**arguments)
+    except ValueError as error:
+        raise InputError(f"model: {error}") from None
+    settings = recipe.training
+    schedule = WarmupSchedule(
+        hidden_dim=None if settings.peak_rate else arguments["hidden_dim"],
+        warmup_steps=settings.warmup_steps,
+        factor=settings.factor,
+        peak_rate=settings.peak_rate,
+    )
+    model.compile(
+        keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9),
+        TokenCrossEntropy(settings.label_smoothing),
+        metrics=[accuracy, Perplexity()],
+        jit_compile=False,  # lengths vary: XLA would compile for each
+    )
+    return model
+
+
+def start_from_vectors(model, path, source_tokenizer, target_tokenizer):
+    """Fills the embeddings from word vectors and says how many were found."""
+    from tfxformer.embedding import load_word2vec
+
+    sides = {
+        id(model.encoder_embedding): (model.encoder_embedding, source_tokenizer),
+        id(model.decoder_embedding): (model.decoder_embedding, target_tokenizer),
+    }
+    for embedding, tokenizer in sides.values():
+        pieces = tokenizer.pieces()
+        try:
+            matrix, found = load_word2vec(
+                path, pieces, embedding.embeddings.numpy()
+            )
+        except ValueError as error:
+            raise InputError(f"model.embeddings: {error}") from None
+        embedding.embeddings.assign(matrix)
+        say(f"{path}: vectors for {found:,} of {len(pieces):,} pieces")
+
+
+def _keep_freed_memory() -> None:
+    """Tells glibc not to hand large freed blocks back to the system.
+
+    Each step frees and takes the same hundreds of megabytes; getting them
+    back costs a page fault per 4 KiB, a good part of the step.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD
+        mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD
+
+
+def _check_free(recipe: Recipe, folder: Path, incomplete: Path) -> None:
+    if recipe.overwrite:
+        return
+    for path in (folder, incomplete):
+        if path.exists():
+            raise InputError(
+                f"{path} exists; give another name=..., or overwrite=true"
+            )
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def _write_start(folder, recipe, arguments, tokenizers, reports, pairs):
+    """Writes everything that is known before the first step."""
+    config = {**dataclasses.asdict(recipe), "model": arguments}
+    (folder / run_folder.CONFIG).write_text(
+        yaml.safe_dump(config, sort_keys=False, allow_unicode=True),
+        encoding="utf-8",
+    )
+    source_tokenizer, target_tokenizer = tokenizers
+    (folder / run_folder.TOKENIZER).write_bytes(target_tokenizer.model_proto)
+    if source_tokenizer is not target_tokenizer:
+        path = folder / run_folder.SOURCE_TOKENIZER
+        path.write_bytes(source_tokenizer.model_proto)
+    with open(
+        folder / run_folder.VALIDATION_PAIRS, "w", encoding="utf-8", newline=""
+    ) as file:
+        for source, target in pairs["valid"][:VALIDATION_PAIRS]:
+            file.write(f"{source}\t{target}\n")
+    report = {split: dataclasses.asdict(r) for split, r in reports.items()}
+    versions = {name: metadata.version(name) for name in VERSIONS}
+    versions["python"] = platform.python_version()
+    for name, content in (("corpus", report), ("versions", versions)):
+        (folder / f"{name}.json").write_text(
+            json.dumps(content, indent=2, ensure_ascii=False) + "\n",
+            encoding="utf-8",
+        )
