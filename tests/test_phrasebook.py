@@ -9,25 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from training.phrasebook import causal
-from training.phrasebook import complex_sentences
-from training.phrasebook import copular
-from training.phrasebook import entries
-from training.phrasebook import exclamatory
-from training.phrasebook import generate
-from training.phrasebook import inverted
-from training.phrasebook import occasions
-from training.phrasebook import places
-from training.phrasebook import recipients
-from training.phrasebook import sampling
-from training.phrasebook import spanish
-from training.phrasebook import verbal
-from training.phrasebook import whereabouts
+from training.phrasebook import (
+    causal,
+    complex_sentences,
+    copular,
+    entries,
+    exclamatory,
+    generate,
+    inverted,
+    occasions,
+    places,
+    recipients,
+    sampling,
+    spanish,
+    verbal,
+    whereabouts,
+)
 from training.phrasebook.clauses import Form
-from training.phrasebook.nominal import PRONOUNS
-from training.phrasebook.nominal import Determiner
-from training.phrasebook.nominal import Text
-from training.phrasebook.nominal import noun_phrase
+from training.phrasebook.nominal import PRONOUNS, Determiner, Text, noun_phrase
 from training.phrasebook.phrases import PHRASES
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -5,10 +5,10 @@ import itertools
 import logging
 import os
 import sys
-from collections.abc import Iterator
-from typing import BinaryIO
 
 from tfxformer.errors import InputError, exit_on_input_error
+from tfxformer.lines import decode_lines
+from tfxformer.quiet import import_tensorflow
 
 LINES_AT_ONCE = 2048
 
@@ -23,7 +23,6 @@ def main(arguments: list[str] | None = None) -> None:
         SystemExit: with status 2 on bad input.
     """
     options = _parser().parse_args(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     logging.basicConfig(format="tfxformer: %(message)s", stream=sys.stderr)
     with exit_on_input_error("tfxformer"):
         translate(options.model, options.file)
@@ -70,7 +69,7 @@ def translate(model_path: str, file: str) -> None:
     """
     with sys.stdin.buffer if file == "-" else open(file, "rb") as stream:
         translator = _load(model_path)
-        lines = read_lines(stream, "standard input" if file == "-" else file)
+        lines = decode_lines(stream, "standard input" if file == "-" else file)
         at_once = 1 if stream.isatty() else LINES_AT_ONCE
         first_line = 1
         while chunk := list(itertools.islice(lines, at_once)):
@@ -90,36 +89,10 @@ def _load(path: str):
         raise InputError(
             f"{path}: no run folder, SavedModel folder or .tflite file"
         )
+    import_tensorflow()
     from tfxformer.translator import load_translator
 
     return load_translator(path)
-
-
-def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
-    """Decodes lines; only LF ends one, a CR before it is removed.
-
-    Args:
-        stream: binary file.
-        name: string. What to call it in an error.
-
-    Yields:
-        strings without line ends.
-
-    Raises:
-        InputError: naming the line that is not UTF-8.
-    """
-    for number, line in enumerate(stream, start=1):
-        line = line.removesuffix(b"\n").removesuffix(b"\r")
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        try:
-            yield line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"{name}:{number}: not UTF-8: byte "
-                f"0x{error.object[error.start]:02x} at byte "
-                f"{error.start + 1} of the line; convert the text first"
-            ) from None
 
 
 if __name__ == "__main__":

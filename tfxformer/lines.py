@@ -1,10 +1,40 @@
 """Lines of text to token ids within the limits of a model, and back."""
 
 import logging
+from collections.abc import Iterable, Iterator
 
+from tfxformer.errors import InputError
 from tfxformer.tokenizer import END_TOKEN_ID, Tokenizer
 
 logger = logging.getLogger("tfxformer")
+
+
+def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Decodes lines of UTF-8; only LF ends a line.
+
+    Args:
+        lines: iterable of bytes, such as a binary file. A byte order mark
+            and the CR of CRLF are removed.
+        name: string. What to call it in an error.
+
+    Yields:
+        strings without line ends.
+
+    Raises:
+        InputError: naming the line and the byte that are not UTF-8.
+    """
+    for number, line in enumerate(lines, start=1):
+        line = line.removesuffix(b"\n").removesuffix(b"\r")
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{name}:{number}: not UTF-8: byte "
+                f"0x{line[error.start]:02x} at byte {error.start + 1} "
+                "of the line; convert the text first"
+            ) from None
 
 
 def tokenize_lines(

@@ -13,6 +13,7 @@ import numpy as np
 
 from tfxformer.errors import InputError
 from tfxformer.lines import detokenize_line, tokenize_lines
+from tfxformer.quiet import quiet_native_logs
 from tfxformer.tokenizer import PAD_TOKEN_ID, Tokenizer
 
 SETTINGS = "settings.json"
@@ -55,9 +56,10 @@ class LiteTranslator:
         from ai_edge_litert.interpreter import Interpreter
 
         try:
-            self._interpreter = Interpreter(
-                model_path=str(path), num_threads=num_threads
-            )
+            with quiet_native_logs():
+                self._interpreter = Interpreter(
+                    model_path=str(path), num_threads=num_threads
+                )
         except (ValueError, RuntimeError) as error:
             reason = str(error).strip().split("\n")[0]
             raise InputError(f"{path}: not a TFLite model: {reason}") from None
@@ -75,15 +77,21 @@ class LiteTranslator:
             has and 50 more.
         """
         length = next(n for n in self._source_lengths if n >= len(token_ids))
-        if length not in self._runners:
-            self._runners[length] = self._interpreter.get_signature_runner(
-                SIGNATURE.format(length)
-            )
         padded = np.full((1, length), PAD_TOKEN_ID, np.int32)
         padded[0, : len(token_ids)] = token_ids
-        output = self._runners[length](encoder_token_ids=padded)
+        output = self._runner(length)(encoder_token_ids=padded)
         limit = len(token_ids) + self._max_extra_length
         return output["token_ids"][0, :limit].tolist()
+
+    def _runner(self, length: int):
+        if length not in self._runners:
+            with quiet_native_logs():
+                runner = self._interpreter.get_signature_runner(
+                    SIGNATURE.format(length)
+                )
+                runner(encoder_token_ids=np.zeros((1, length), np.int32))
+            self._runners[length] = runner
+        return self._runners[length]
 
     def translate(self, lines: list[str], first_line: int = 1) -> list[str]:
         """Translates lines, one after the other.

@@ -1,7 +1,6 @@
 """The command `python -m training RECIPE [key=value ...]`."""
 
 import argparse
-import os
 
 from tfxformer.errors import exit_on_input_error
 
@@ -22,15 +21,13 @@ def main(arguments: list[str] | None = None) -> None:
         help="replaces a value of the recipe, as in training.epochs=3",
     )
     options = parser.parse_args(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with exit_on_input_error("training"):
         from training.config import read_recipe
 
         recipe = read_recipe(options.recipe, options.assignments)
-        print(f"Recipe {options.recipe}: {recipe.name}", flush=True)
+        from training.train import say, train
 
-        from training.train import train
-
+        say(f"Recipe {options.recipe}: {recipe.name}")
         train(recipe)
 
 

@@ -74,7 +74,8 @@ class ProgressBar(keras.callbacks.Callback):
         optimizer = self.model.optimizer
         return (
             f"loss {float(logs['loss']):.3f} "
-            f"accuracy {float(logs['accuracy']):.3f} {self.speed:,.0f} tokens/s "
+            f"accuracy {float(logs['accuracy']):.3f} "
+            f"{self.speed:,.0f} tokens/s "
             f"rate {float(optimizer.learning_rate):.2e}"
         )
 
@@ -124,7 +125,9 @@ class KeepWeights(keras.callbacks.Callback):
         super().__init__()
         self.folder = folder
         self.validation = validation
-        self.latest = collections.deque(maxlen=average_last)
+        self.latest: collections.deque[list[np.ndarray]] = collections.deque(
+            maxlen=average_last
+        )
         self.best_accuracy = -math.inf
         self.best = ""
 
@@ -136,12 +139,13 @@ class KeepWeights(keras.callbacks.Callback):
     def on_train_end(self, logs=None):
         last = self.latest[-1]
         self.model.set_weights(
-            [np.mean(arrays, axis=0) for arrays in zip(*self.latest)]
+            [
+                np.mean(arrays, axis=0)
+                for arrays in zip(*self.latest, strict=True)
+            ]
         )
         save_weights(self.model, weights_path(self.folder, "averaged"))
-        logs = self.model.evaluate(
-            self.validation, verbose=0, return_dict=True
-        )
+        logs = self.model.evaluate(self.validation, verbose=0, return_dict=True)
         name = f"the average of the last {len(self.latest)} epochs"
         self._keep_if_best(logs["accuracy"], name)
         self.model.set_weights(last)

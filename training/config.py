@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -102,12 +103,12 @@ class Recipe:
     seed: Annotated[int, pydantic.Field(ge=0)] = 1
 
 
-def read_recipe(path: str, assignments: list[str] = ()) -> Recipe:
+def read_recipe(path: str, assignments: Sequence[str] = ()) -> Recipe:
     """Reads a recipe and applies assignments from the command line.
 
     Args:
         path: string. A YAML file.
-        assignments: list of strings `key=value` with dots between the
+        assignments: sequence of strings `key=value` with dots between the
             levels, such as `training.epochs=3`.
 
     Returns:
@@ -168,7 +169,7 @@ def _explain(error) -> str:
 
 
 def _known_keys(location) -> list[str]:
-    cls = Recipe
+    cls: Any = Recipe
     for part in location:
         fields = {field.name: field.type for field in dataclasses.fields(cls)}
         cls = fields.get(part, cls)

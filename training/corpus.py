@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tfxformer.errors import InputError
+from tfxformer.lines import decode_lines
 from training.config import Source
 
 Pair = tuple[str, str]
@@ -51,19 +52,9 @@ def read_lines(path: str | Path) -> Iterator[str]:
             the file where it is not what its name says.
     """
     opener = gzip.open if str(path).endswith(".gz") else open
-    number = 0
     try:
         with opener(path, "rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                line = line.removesuffix(b"\n").removesuffix(b"\r")
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")
-                yield line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}:{number}: not UTF-8: byte 0x{error.object[error.start]:02x}"
-            f" at byte {error.start + 1} of the line; convert the file first"
-        ) from None
+            yield from decode_lines(lines, str(path))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(
             f"{path}: not a whole gzip file ({error}); get it again"
@@ -94,6 +85,7 @@ def read_pairs(
     elif source.tsv is not None:
         pairs = _read_tsv(Path(folder) / source.tsv, report)
     else:
+        assert source.source and source.target  # Source checks it
         pairs = _read_aligned(
             Path(folder) / source.source, Path(folder) / source.target
         )

@@ -127,7 +127,10 @@ def training_dataset(
         indices, sizes = tf.numpy_function(
             plan, [epoch], (tf.int64, tf.int64), stateful=False
         )
-        indices, sizes = tf.ensure_shape(indices, [None]), tf.reshape(sizes, [-1])
+        indices, sizes = (
+            tf.ensure_shape(indices, [None]),
+            tf.reshape(sizes, [-1]),
+        )
         return tf.data.Dataset.from_tensor_slices(
             tf.RaggedTensor.from_row_lengths(indices, sizes, validate=False)
         )
@@ -151,12 +154,12 @@ def validation_dataset(
     Returns:
         A dataset of elements like those of `training_dataset`.
     """
-    batches = plan_batches(*_lengths(corpus), max_tokens, (0,))
+    batches = plan_batches(*_lengths(corpus), max_tokens, seed=(0,))
     rows = tf.ragged.constant(batches, dtype=tf.int64)
     return _batches(tf.data.Dataset.from_tensor_slices(rows), corpus)
 
 
-def _lengths(corpus):
+def _lengths(corpus: TokenizedCorpus) -> tuple[np.ndarray, np.ndarray]:
     return (
         np.array([len(ids) for ids in corpus.source]),
         np.array([len(ids) for ids in corpus.target]),

@@ -16,6 +16,7 @@ import yaml
 from tfxformer import run_folder
 from tfxformer.errors import InputError
 from tfxformer.presets import PRESETS
+from tfxformer.quiet import import_tensorflow
 from tfxformer.tokenizer import Tokenizer
 from training import corpus as corpora
 from training.config import ModelConfig, Recipe
@@ -59,7 +60,8 @@ def train(recipe: Recipe) -> Path:
         )
     )
 
-    import keras  # from here on it is heavy
+    import_tensorflow()
+    import keras
 
     from tfxformer.metrics import TokenAccuracy
     from training import callbacks, dataset
@@ -244,8 +246,14 @@ def start_from_vectors(model, path, source_tokenizer, target_tokenizer):
     from tfxformer.embedding import load_word2vec
 
     sides = {
-        id(model.encoder_embedding): (model.encoder_embedding, source_tokenizer),
-        id(model.decoder_embedding): (model.decoder_embedding, target_tokenizer),
+        id(model.encoder_embedding): (
+            model.encoder_embedding,
+            source_tokenizer,
+        ),
+        id(model.decoder_embedding): (
+            model.decoder_embedding,
+            target_tokenizer,
+        ),
     }
     for embedding, tokenizer in sides.values():
         pieces = tokenizer.pieces()

@@ -28,9 +28,7 @@ clauses belong to different splits are left out, and the fixed phrases are
 always part of the training split.
 """
 
-from training.phrasebook.sampling import SPLITS
-from training.phrasebook.sampling import capacity
-from training.phrasebook.sampling import sample
+from training.phrasebook.sampling import SPLITS, capacity, sample
 
 DEFAULT_COUNTS = {"train": 30_000, "valid": 500, "test": 1_000}
 

@@ -2,35 +2,24 @@
 
 from collections.abc import Iterator
 
-from training.phrasebook import entries
-from training.phrasebook import spanish
-from training.phrasebook.clauses import Form
-from training.phrasebook.clauses import clause
-from training.phrasebook.clauses import copular
-from training.phrasebook.clauses import sentence
-from training.phrasebook.constructions import Construction
-from training.phrasebook.constructions import Family
-from training.phrasebook.constructions import combination
-from training.phrasebook.copular import describe
-from training.phrasebook.copular import idiom_tail
-from training.phrasebook.determiners import THE
-from training.phrasebook.determiners import subject_determiners
-from training.phrasebook.entries import Adjective
-from training.phrasebook.entries import Idiom
-from training.phrasebook.entries import Noun
-from training.phrasebook.entries import Verb
-from training.phrasebook.lexicon import CAUSES
-from training.phrasebook.lexicon import REASONS
-from training.phrasebook.nominal import PRONOUNS
-from training.phrasebook.nominal import Determiner
-from training.phrasebook.nominal import Phrase
-from training.phrasebook.nominal import Subject
-from training.phrasebook.nominal import Text
-from training.phrasebook.nominal import noun_phrase
-from training.phrasebook.nominal import personal
-from training.phrasebook.nominal import subject_phrase
-from training.phrasebook.verbal import PEOPLE
-from training.phrasebook.verbal import roles
+from training.phrasebook import entries, spanish
+from training.phrasebook.clauses import Form, clause, copular, sentence
+from training.phrasebook.constructions import Construction, Family, combination
+from training.phrasebook.copular import describe, idiom_tail
+from training.phrasebook.determiners import THE, subject_determiners
+from training.phrasebook.entries import Adjective, Idiom, Noun, Verb
+from training.phrasebook.lexicon import CAUSES, REASONS
+from training.phrasebook.nominal import (
+    PRONOUNS,
+    Determiner,
+    Phrase,
+    Subject,
+    Text,
+    noun_phrase,
+    personal,
+    subject_phrase,
+)
+from training.phrasebook.verbal import PEOPLE, roles
 
 BEASTS: list[Subject] = list(entries.nouns("pet", "animal", "predator"))
 ADJECTIVES = {word.english: word for word in entries.ADJECTIVES}

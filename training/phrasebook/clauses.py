@@ -3,15 +3,10 @@
 import functools
 from typing import NamedTuple
 
-from training.phrasebook import english
-from training.phrasebook import entries
-from training.phrasebook import spanish
+from training.phrasebook import english, entries, spanish
 from training.phrasebook.entries import Verb
-from training.phrasebook.nominal import Phrase
-from training.phrasebook.nominal import Text
-from training.phrasebook.nominal import join
-from training.phrasebook.spanish import FIRST
-from training.phrasebook.spanish import THIRD
+from training.phrasebook.nominal import Phrase, Text, join
+from training.phrasebook.spanish import FIRST, THIRD
 
 
 class Form(NamedTuple):

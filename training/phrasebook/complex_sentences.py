@@ -2,32 +2,28 @@
 
 from collections.abc import Iterator
 
-from training.phrasebook import english
-from training.phrasebook import entries
-from training.phrasebook import spanish
-from training.phrasebook.clauses import Form
-from training.phrasebook.clauses import append
-from training.phrasebook.clauses import clause
-from training.phrasebook.clauses import finish
-from training.phrasebook.clauses import forms
-from training.phrasebook.clauses import sentence
-from training.phrasebook.constructions import Construction
-from training.phrasebook.constructions import Family
-from training.phrasebook.constructions import combination
-from training.phrasebook.copular import HUMAN_ADJECTIVES
-from training.phrasebook.copular import degrees
-from training.phrasebook.copular import describe
+from training.phrasebook import english, entries, spanish
+from training.phrasebook.clauses import (
+    Form,
+    append,
+    clause,
+    finish,
+    forms,
+    sentence,
+)
+from training.phrasebook.constructions import Construction, Family, combination
+from training.phrasebook.copular import HUMAN_ADJECTIVES, degrees, describe
 from training.phrasebook.determiners import subject_determiners
-from training.phrasebook.entries import Adjective
-from training.phrasebook.entries import Noun
-from training.phrasebook.entries import Verb
-from training.phrasebook.nominal import PRONOUNS
-from training.phrasebook.nominal import Determiner
-from training.phrasebook.nominal import Subject
-from training.phrasebook.nominal import Text
-from training.phrasebook.nominal import join
-from training.phrasebook.nominal import noun_phrase
-from training.phrasebook.nominal import subject_phrase
+from training.phrasebook.entries import Adjective, Noun, Verb
+from training.phrasebook.nominal import (
+    PRONOUNS,
+    Determiner,
+    Subject,
+    Text,
+    join,
+    noun_phrase,
+    subject_phrase,
+)
 from training.phrasebook.queries import ACTIONS
 
 

@@ -1,14 +1,11 @@
 """What a template hands to the sampler."""
 
 import math
-from collections.abc import Callable
-from collections.abc import Iterable
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from training.phrasebook.entries import Verb
-from training.phrasebook.nominal import Subject
-from training.phrasebook.nominal import Text
+from training.phrasebook.nominal import Subject, Text
 
 # The content lemmas of one clause, the head of the clause first.
 Combination = tuple[str, ...]

@@ -2,27 +2,20 @@
 
 from collections.abc import Iterator
 
-from training.phrasebook import english
-from training.phrasebook import entries
-from training.phrasebook import spanish
-from training.phrasebook.clauses import Form
-from training.phrasebook.clauses import copular
-from training.phrasebook.clauses import finish
-from training.phrasebook.clauses import forms
-from training.phrasebook.constructions import Construction
-from training.phrasebook.constructions import Family
-from training.phrasebook.constructions import combination
+from training.phrasebook import english, entries, spanish
+from training.phrasebook.clauses import Form, copular, finish, forms
+from training.phrasebook.constructions import Construction, Family, combination
 from training.phrasebook.determiners import subject_determiners
-from training.phrasebook.entries import Adjective
-from training.phrasebook.entries import Idiom
-from training.phrasebook.entries import Noun
+from training.phrasebook.entries import Adjective, Idiom, Noun
 from training.phrasebook.lexicon import PROFESSIONS
-from training.phrasebook.nominal import PRONOUNS
-from training.phrasebook.nominal import Determiner
-from training.phrasebook.nominal import Phrase
-from training.phrasebook.nominal import Subject
-from training.phrasebook.nominal import Text
-from training.phrasebook.nominal import subject_phrase
+from training.phrasebook.nominal import (
+    PRONOUNS,
+    Determiner,
+    Phrase,
+    Subject,
+    Text,
+    subject_phrase,
+)
 
 TENSES = ("present", "past", "future")
 DEGREES = (Text("", ""), Text("very", "muy"), Text("too", "demasiado"))

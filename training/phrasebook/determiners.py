@@ -2,11 +2,8 @@
 
 import functools
 
-from training.phrasebook.entries import Noun
-from training.phrasebook.entries import Verb
-from training.phrasebook.nominal import POSSESSIVES
-from training.phrasebook.nominal import Determiner
-from training.phrasebook.nominal import Subject
+from training.phrasebook.entries import Noun, Verb
+from training.phrasebook.nominal import POSSESSIVES, Determiner, Subject
 
 THE = Determiner("the")
 # Classes that people own, and so may be "mine" or "yours".

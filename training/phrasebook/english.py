@@ -26,7 +26,7 @@ def gerund(base: str) -> str:
 
 def indefinite(following: str) -> str:
     """Return "a" or "an", whichever fits the following words."""
-    word = following.split()[0]
+    word = following.split(maxsplit=1)[0]
     if word == "university" or word[0] not in VOWELS:
         return "an" if word == "honest" else "a"
     return "an"

@@ -3,9 +3,7 @@
 import functools
 from typing import NamedTuple
 
-from training.phrasebook import english
-from training.phrasebook import lexicon
-from training.phrasebook import spanish
+from training.phrasebook import english, lexicon, spanish
 
 
 class Noun(NamedTuple):

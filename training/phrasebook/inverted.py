@@ -2,31 +2,28 @@
 
 from collections.abc import Iterator
 
-from training.phrasebook import entries
-from training.phrasebook import spanish
-from training.phrasebook.clauses import DATIVE_CLITICS
-from training.phrasebook.clauses import Form
-from training.phrasebook.clauses import finish
-from training.phrasebook.clauses import forms
-from training.phrasebook.constructions import Construction
-from training.phrasebook.constructions import Family
-from training.phrasebook.constructions import combination
-from training.phrasebook.determiners import THE
-from training.phrasebook.determiners import subject_determiners
+from training.phrasebook import entries, spanish
+from training.phrasebook.clauses import DATIVE_CLITICS, Form, finish, forms
+from training.phrasebook.constructions import Construction, Family, combination
+from training.phrasebook.determiners import THE, subject_determiners
 from training.phrasebook.entries import Noun
-from training.phrasebook.nominal import PRONOUNS
-from training.phrasebook.nominal import Determiner
-from training.phrasebook.nominal import Phrase
-from training.phrasebook.nominal import Subject
-from training.phrasebook.nominal import Text
-from training.phrasebook.nominal import join
-from training.phrasebook.nominal import noun_phrase
-from training.phrasebook.nominal import subject_phrase
-from training.phrasebook.spanish import FIRST
-from training.phrasebook.spanish import FIRST_PLURAL
-from training.phrasebook.spanish import SECOND
-from training.phrasebook.spanish import THIRD
-from training.phrasebook.spanish import THIRD_PLURAL
+from training.phrasebook.nominal import (
+    PRONOUNS,
+    Determiner,
+    Phrase,
+    Subject,
+    Text,
+    join,
+    noun_phrase,
+    subject_phrase,
+)
+from training.phrasebook.spanish import (
+    FIRST,
+    FIRST_PLURAL,
+    SECOND,
+    THIRD,
+    THIRD_PLURAL,
+)
 
 LIKED = """fruit vegetable snack meal staple drink music press text city town
     island beach sea instrument animal pet predator flower""".split()

@@ -3,17 +3,15 @@
 import functools
 from typing import NamedTuple
 
-from training.phrasebook import english
-from training.phrasebook import entries
-from training.phrasebook import spanish
-from training.phrasebook.entries import Adjective
-from training.phrasebook.entries import Name
-from training.phrasebook.entries import Noun
-from training.phrasebook.spanish import FIRST
-from training.phrasebook.spanish import FIRST_PLURAL
-from training.phrasebook.spanish import SECOND
-from training.phrasebook.spanish import THIRD
-from training.phrasebook.spanish import THIRD_PLURAL
+from training.phrasebook import english, entries, spanish
+from training.phrasebook.entries import Adjective, Name, Noun
+from training.phrasebook.spanish import (
+    FIRST,
+    FIRST_PLURAL,
+    SECOND,
+    THIRD,
+    THIRD_PLURAL,
+)
 
 
 class Text(NamedTuple):

@@ -3,32 +3,34 @@
 from collections.abc import Iterator
 
 from training.phrasebook import entries
-from training.phrasebook.clauses import Form
-from training.phrasebook.clauses import append
-from training.phrasebook.clauses import clause
-from training.phrasebook.clauses import copular
-from training.phrasebook.clauses import finish
-from training.phrasebook.clauses import forms
-from training.phrasebook.clauses import sentence
-from training.phrasebook.constructions import Construction
-from training.phrasebook.constructions import Family
-from training.phrasebook.constructions import combination
-from training.phrasebook.determiners import THE
-from training.phrasebook.determiners import subject_determiners
-from training.phrasebook.entries import Noun
-from training.phrasebook.entries import Verb
-from training.phrasebook.lexicon import DAYS
-from training.phrasebook.lexicon import LANGUAGES
-from training.phrasebook.lexicon import MONTHS
-from training.phrasebook.lexicon import ORDINALS
-from training.phrasebook.lexicon import SEASONS
-from training.phrasebook.lexicon import WEATHER
-from training.phrasebook.nominal import PRONOUNS
-from training.phrasebook.nominal import Determiner
-from training.phrasebook.nominal import Subject
-from training.phrasebook.nominal import Text
-from training.phrasebook.nominal import noun_phrase
-from training.phrasebook.nominal import subject_phrase
+from training.phrasebook.clauses import (
+    Form,
+    append,
+    clause,
+    copular,
+    finish,
+    forms,
+    sentence,
+)
+from training.phrasebook.constructions import Construction, Family, combination
+from training.phrasebook.determiners import THE, subject_determiners
+from training.phrasebook.entries import Noun, Verb
+from training.phrasebook.lexicon import (
+    DAYS,
+    LANGUAGES,
+    MONTHS,
+    ORDINALS,
+    SEASONS,
+    WEATHER,
+)
+from training.phrasebook.nominal import (
+    PRONOUNS,
+    Determiner,
+    Subject,
+    Text,
+    noun_phrase,
+    subject_phrase,
+)
 from training.phrasebook.places import inside
 from training.phrasebook.verbal import PEOPLE
 

@@ -2,34 +2,33 @@
 
 from collections.abc import Iterator
 
-from training.phrasebook import entries
-from training.phrasebook import spanish
-from training.phrasebook.clauses import REFLEXIVE_CLITICS
-from training.phrasebook.clauses import Form
-from training.phrasebook.clauses import append
-from training.phrasebook.clauses import clause
-from training.phrasebook.clauses import finish
-from training.phrasebook.clauses import sentence
-from training.phrasebook.constructions import Construction
-from training.phrasebook.constructions import Family
-from training.phrasebook.constructions import combination
-from training.phrasebook.determiners import THE
-from training.phrasebook.determiners import object_determiners
-from training.phrasebook.determiners import subject_determiners
-from training.phrasebook.entries import Noun
-from training.phrasebook.entries import Verb
-from training.phrasebook.nominal import PRONOUNS
-from training.phrasebook.nominal import Determiner
-from training.phrasebook.nominal import Subject
-from training.phrasebook.nominal import Text
-from training.phrasebook.nominal import join
-from training.phrasebook.nominal import noun_phrase
-from training.phrasebook.nominal import personal
-from training.phrasebook.nominal import subject_phrase
-from training.phrasebook.verbal import MANNERS
-from training.phrasebook.verbal import PEOPLE
-from training.phrasebook.verbal import plain_forms
-from training.phrasebook.verbal import timed_forms
+from training.phrasebook import entries, spanish
+from training.phrasebook.clauses import (
+    REFLEXIVE_CLITICS,
+    Form,
+    append,
+    clause,
+    finish,
+    sentence,
+)
+from training.phrasebook.constructions import Construction, Family, combination
+from training.phrasebook.determiners import (
+    THE,
+    object_determiners,
+    subject_determiners,
+)
+from training.phrasebook.entries import Noun, Verb
+from training.phrasebook.nominal import (
+    PRONOUNS,
+    Determiner,
+    Subject,
+    Text,
+    join,
+    noun_phrase,
+    personal,
+    subject_phrase,
+)
+from training.phrasebook.verbal import MANNERS, PEOPLE, plain_forms, timed_forms
 
 NO_COMMAND = entries.STATIVE | entries.PUNCTUAL | {"understand", "pay"}
 HOURS = [

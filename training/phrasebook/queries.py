@@ -2,29 +2,25 @@
 
 from collections.abc import Iterator
 
-from training.phrasebook import entries
-from training.phrasebook import spanish
-from training.phrasebook.clauses import Form
-from training.phrasebook.clauses import clause
-from training.phrasebook.clauses import sentence
-from training.phrasebook.constructions import Construction
-from training.phrasebook.constructions import Family
-from training.phrasebook.constructions import combination
-from training.phrasebook.determiners import object_determiners
-from training.phrasebook.determiners import subject_determiners
-from training.phrasebook.entries import Noun
-from training.phrasebook.entries import Verb
-from training.phrasebook.nominal import PRONOUNS
-from training.phrasebook.nominal import Determiner
-from training.phrasebook.nominal import Phrase
-from training.phrasebook.nominal import Subject
-from training.phrasebook.nominal import Text
-from training.phrasebook.nominal import noun_phrase
-from training.phrasebook.nominal import personal
-from training.phrasebook.nominal import subject_phrase
-from training.phrasebook.verbal import plain_forms
-from training.phrasebook.verbal import roles
-from training.phrasebook.verbal import transitive
+from training.phrasebook import entries, spanish
+from training.phrasebook.clauses import Form, clause, sentence
+from training.phrasebook.constructions import Construction, Family, combination
+from training.phrasebook.determiners import (
+    object_determiners,
+    subject_determiners,
+)
+from training.phrasebook.entries import Noun, Verb
+from training.phrasebook.nominal import (
+    PRONOUNS,
+    Determiner,
+    Phrase,
+    Subject,
+    Text,
+    noun_phrase,
+    personal,
+    subject_phrase,
+)
+from training.phrasebook.verbal import plain_forms, roles, transitive
 
 COUNTED = "eat buy sell find lose have need want see draw make write".split()
 ACTIONS = [

@@ -3,27 +3,23 @@
 from collections.abc import Iterator
 
 from training.phrasebook import entries
-from training.phrasebook.clauses import DATIVE_CLITICS
-from training.phrasebook.clauses import Form
-from training.phrasebook.clauses import clause
-from training.phrasebook.clauses import finish
-from training.phrasebook.constructions import Construction
-from training.phrasebook.constructions import Family
-from training.phrasebook.constructions import combination
-from training.phrasebook.determiners import object_determiners
-from training.phrasebook.determiners import subject_determiners
-from training.phrasebook.entries import Noun
-from training.phrasebook.entries import Verb
-from training.phrasebook.nominal import PRONOUNS
-from training.phrasebook.nominal import Determiner
-from training.phrasebook.nominal import Phrase
-from training.phrasebook.nominal import Subject
-from training.phrasebook.nominal import Text
-from training.phrasebook.nominal import noun_phrase
-from training.phrasebook.nominal import subject_phrase
-from training.phrasebook.verbal import PEOPLE
-from training.phrasebook.verbal import plain_forms
-from training.phrasebook.verbal import roles
+from training.phrasebook.clauses import DATIVE_CLITICS, Form, clause, finish
+from training.phrasebook.constructions import Construction, Family, combination
+from training.phrasebook.determiners import (
+    object_determiners,
+    subject_determiners,
+)
+from training.phrasebook.entries import Noun, Verb
+from training.phrasebook.nominal import (
+    PRONOUNS,
+    Determiner,
+    Phrase,
+    Subject,
+    Text,
+    noun_phrase,
+    subject_phrase,
+)
+from training.phrasebook.verbal import PEOPLE, plain_forms, roles
 
 OBJECT_PRONOUNS = [
     Text("me", "me"),

@@ -7,20 +7,20 @@ import hashlib
 import random
 from typing import NamedTuple
 
-from training.phrasebook import causal
-from training.phrasebook import complex_sentences
-from training.phrasebook import copular
-from training.phrasebook import exclamatory
-from training.phrasebook import inverted
-from training.phrasebook import occasions
-from training.phrasebook import places
-from training.phrasebook import queries
-from training.phrasebook import recipients
-from training.phrasebook import verbal
-from training.phrasebook import whereabouts
-from training.phrasebook.constructions import Combination
-from training.phrasebook.constructions import Construction
-from training.phrasebook.constructions import Family
+from training.phrasebook import (
+    causal,
+    complex_sentences,
+    copular,
+    exclamatory,
+    inverted,
+    occasions,
+    places,
+    queries,
+    recipients,
+    verbal,
+    whereabouts,
+)
+from training.phrasebook.constructions import Combination, Construction, Family
 from training.phrasebook.phrases import PHRASES
 
 SPLITS = ("train", "valid", "test")

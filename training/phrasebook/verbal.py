@@ -1,33 +1,26 @@
 """Sentences about actions: who does what, where and when."""
 
 import functools
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from training.phrasebook import entries
-from training.phrasebook.clauses import Form
-from training.phrasebook.clauses import append
-from training.phrasebook.clauses import clause
-from training.phrasebook.clauses import finish
-from training.phrasebook.clauses import forms
-from training.phrasebook.constructions import Construction
-from training.phrasebook.constructions import Family
-from training.phrasebook.constructions import combination
-from training.phrasebook.determiners import object_determiners
-from training.phrasebook.determiners import subject_determiners
-from training.phrasebook.entries import Adjective
-from training.phrasebook.entries import Noun
-from training.phrasebook.entries import Verb
-from training.phrasebook.lexicon import ANIMAL_ACTIONS
-from training.phrasebook.lexicon import FREQUENCY
-from training.phrasebook.lexicon import MANNER
-from training.phrasebook.nominal import PRONOUNS
-from training.phrasebook.nominal import Determiner
-from training.phrasebook.nominal import Subject
-from training.phrasebook.nominal import Text
-from training.phrasebook.nominal import noun_phrase
-from training.phrasebook.nominal import personal
-from training.phrasebook.nominal import subject_phrase
+from training.phrasebook.clauses import Form, append, clause, finish, forms
+from training.phrasebook.constructions import Construction, Family, combination
+from training.phrasebook.determiners import (
+    object_determiners,
+    subject_determiners,
+)
+from training.phrasebook.entries import Adjective, Noun, Verb
+from training.phrasebook.lexicon import ANIMAL_ACTIONS, FREQUENCY, MANNER
+from training.phrasebook.nominal import (
+    PRONOUNS,
+    Determiner,
+    Subject,
+    Text,
+    noun_phrase,
+    personal,
+    subject_phrase,
+)
 
 PEOPLE: list[Subject] = [*entries.nouns(*entries.HUMANS), *entries.NAMES]
 SIMPLE = ("present", "past", "future")

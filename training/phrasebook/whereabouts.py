@@ -3,30 +3,20 @@
 from collections.abc import Iterator
 
 from training.phrasebook import entries
-from training.phrasebook.clauses import Form
-from training.phrasebook.clauses import be
-from training.phrasebook.clauses import copular
-from training.phrasebook.clauses import finish
-from training.phrasebook.clauses import forms
-from training.phrasebook.constructions import Construction
-from training.phrasebook.constructions import Family
-from training.phrasebook.constructions import combination
-from training.phrasebook.copular import COLOURS
-from training.phrasebook.copular import TENSES
-from training.phrasebook.copular import degrees
-from training.phrasebook.copular import describe
-from training.phrasebook.determiners import OWNED
-from training.phrasebook.determiners import THE
-from training.phrasebook.determiners import subject_determiners
-from training.phrasebook.entries import Adjective
-from training.phrasebook.entries import Noun
+from training.phrasebook.clauses import Form, be, copular, finish, forms
+from training.phrasebook.constructions import Construction, Family, combination
+from training.phrasebook.copular import COLOURS, TENSES, degrees, describe
+from training.phrasebook.determiners import OWNED, THE, subject_determiners
+from training.phrasebook.entries import Adjective, Noun
 from training.phrasebook.lexicon import PREPOSITIONS
-from training.phrasebook.nominal import Determiner
-from training.phrasebook.nominal import Phrase
-from training.phrasebook.nominal import Subject
-from training.phrasebook.nominal import Text
-from training.phrasebook.nominal import noun_phrase
-from training.phrasebook.nominal import subject_phrase
+from training.phrasebook.nominal import (
+    Determiner,
+    Phrase,
+    Subject,
+    Text,
+    noun_phrase,
+    subject_phrase,
+)
 
 PREPOSITION_TEXTS = {
     source: Text(source, target)

@@ -1,0 +1,1 @@
+"""Exports a trained run for serving and for devices: `python -m export RUN`."""

@@ -1,0 +1,94 @@
+"""All formats of one run, each checked on the validation sentences."""
+
+import sys
+from pathlib import Path
+
+from export.operators import extra_operators
+from export.report import measure, write_report
+from export.saved_model import export_saved_model
+from export.tflite import export_tflite
+from tfxformer.errors import InputError
+from tfxformer.lite import LiteTranslator
+from tfxformer.run_folder import VALIDATION_PAIRS, Run, weights_path
+from tfxformer.translator import RunTranslator, SavedModelTranslator
+
+
+def write_formats(
+    run: Run, run_folder: Path, folder: Path, weights: str
+) -> str:
+    """Writes every format into a folder, and the report on them.
+
+    Args:
+        run: a `Run`.
+        run_folder: path. Where it was loaded from.
+        folder: path of an empty folder.
+        weights: string. Name of the weights that were loaded.
+
+    Returns:
+        The report.
+
+    Raises:
+        InputError: if a format cannot hold the model, or breaks it.
+    """
+    name = run.config["name"]
+    pairs = _validation_pairs(run_folder)
+    saved_model = folder / "saved_model" / "1"
+    tflite = {
+        "float32": folder / f"{name}.tflite",
+        "int8": folder / f"{name}.int8.tflite",
+    }
+    _say("Writing the SavedModel")
+    export_saved_model(run, saved_model)
+    operators = extra_operators(saved_model)
+    (saved_model / "operators.txt").write_text(
+        "".join(f"{operator}\n" for operator in operators)
+    )
+    _say("Converting to TFLite")
+    export_tflite(run, tflite)
+    _say(f"Translating {len(pairs)} sentences with each format")
+    results = {
+        "run": measure(
+            RunTranslator(run).translate,
+            pairs,
+            weights_path(run_folder, weights).stat().st_size,
+        ),
+        "SavedModel": measure(
+            SavedModelTranslator(saved_model).translate,
+            pairs,
+            sum(
+                f.stat().st_size for f in saved_model.rglob("*") if f.is_file()
+            ),
+        ),
+    }
+    for precision, path in tflite.items():
+        label = f"TFLite {precision}"
+        results[label] = measure(
+            LiteTranslator(path).translate, pairs, path.stat().st_size
+        )
+        _refuse_if_broken(results, label)
+    return write_report(folder, name, pairs, results)
+
+
+def _refuse_if_broken(results: dict, label: str) -> None:
+    """Quantisation can leave a decoder that ignores its input."""
+    before = len(set(results["run"]["translations"]))
+    after = len(set(results[label]["translations"]))
+    if after == 1 and before > 1:
+        raise InputError(
+            f"{label} gives the same translation for every sentence, the run "
+            f"{before} different ones: this conversion breaks the model"
+        )
+
+
+def _validation_pairs(run_folder: Path) -> list[tuple[str, str]]:
+    path = run_folder / VALIDATION_PAIRS
+    with open(path, encoding="utf-8", newline="\n") as lines:
+        rows = [line.rstrip("\n").split("\t") for line in lines]
+    pairs = [(row[0], row[1]) for row in rows if len(row) == 2]
+    if not pairs:
+        raise InputError(f"{path}: no pairs to check the export with")
+    return pairs
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)

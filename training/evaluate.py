@@ -1,0 +1,116 @@
+"""The command `python -m training.evaluate RUN --source F --reference F`."""
+
+import argparse
+import re
+import sys
+
+from tfxformer.errors import InputError, exit_on_input_error
+from tfxformer.quiet import import_tensorflow
+from training.corpus import read_lines
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Translates a text and compares it with its reference."""
+    parser = argparse.ArgumentParser(
+        prog="python -m training.evaluate",
+        description="Translate a text with a trained model and print BLEU, "
+        "chrF, TER (sacrebleu) and WER against its reference.",
+    )
+    parser.add_argument(
+        "model",
+        metavar="RUN",
+        help="a run folder; also a SavedModel folder or a .tflite file",
+    )
+    parser.add_argument(
+        "--source", required=True, metavar="FILE", help="text to translate"
+    )
+    parser.add_argument(
+        "--reference", required=True, metavar="FILE", help="its translation"
+    )
+    parser.add_argument(
+        "--output", metavar="FILE", help="also write the translations there"
+    )
+    parser.add_argument(
+        "--tokenize",
+        choices=["13a", "intl", "zh", "ja-mecab", "char", "none"],
+        help="sacrebleu's tokenizer for BLEU; by default zh for Chinese and "
+        "ja-mecab for Japanese references, 13a for all others",
+    )
+    options = parser.parse_args(arguments)
+    with exit_on_input_error("evaluate"):
+        sources = list(read_lines(options.source))
+        references = list(read_lines(options.reference))
+        if len(sources) != len(references) or not sources:
+            raise InputError(
+                f"{options.source} has {len(sources):,} lines and "
+                f"{options.reference} {len(references):,}; "
+                "they must have as many, and at least one"
+            )
+        import_tensorflow()
+        from tfxformer.translator import load_translator
+
+        translations = load_translator(options.model).translate(sources)
+        if options.output:
+            with open(options.output, "w", encoding="utf-8", newline="") as out:
+                out.writelines(f"{line}\n" for line in translations)
+        tokenize = options.tokenize or bleu_tokenizer(references)
+        for line in scores(translations, references, tokenize):
+            print(line)
+        sys.stdout.flush()
+
+
+def scores(
+    translations: list[str], references: list[str], tokenize: str = "13a"
+) -> list[str]:
+    """Scores translations of a whole text.
+
+    Args:
+        translations: list of strings.
+        references: list of as many strings.
+        tokenize: string. sacrebleu's tokenizer for BLEU.
+
+    Returns:
+        list of lines: BLEU, chrF and TER with sacrebleu's signatures, and
+        the word error rate in percent.
+    """
+    import jiwer
+    from sacrebleu.metrics import BLEU, CHRF, TER
+
+    lines = []
+    for metric in (BLEU(tokenize=tokenize), CHRF(), TER()):
+        score = metric.corpus_score(translations, [references])
+        signature = metric.get_signature()
+        lines.append(score.format(width=2, signature=str(signature)))
+    pairs = zip(references, translations, strict=True)
+    spoken = [pair for pair in pairs if pair[0].strip()]
+    rate = jiwer.wer([ref for ref, _ in spoken], [hyp for _, hyp in spoken])
+    lines.append(f"WER|jiwer:{jiwer_version()} = {100 * rate:.2f}")
+    return lines
+
+
+def bleu_tokenizer(references: list[str]) -> str:
+    """Chooses sacrebleu's tokenizer by the script of the references.
+
+    Args:
+        references: list of strings.
+
+    Returns:
+        "ja-mecab" where kana occur, "zh" where Han characters prevail
+        without them, else "13a".
+    """
+    text = "".join(references)
+    kana = len(re.findall("[\u3040-\u30ff]", text))
+    han = len(re.findall("[\u4e00-\u9fff]", text))
+    if kana > 0.05 * len(text):
+        return "ja-mecab"
+    return "zh" if han > 0.2 * len(text) else "13a"
+
+
+def jiwer_version() -> str:
+    from importlib import metadata
+
+    return metadata.version("jiwer")
+
+
+if __name__ == "__main__":
+    main()
