@@ -390,6 +390,11 @@ def _check(
             "num_heads must divide hidden_dim, unless key_dim is given. "
             f"Received: num_heads={num_heads}, hidden_dim={hidden_dim}"
         )
+    if position_encoding == "sinusoidal" and hidden_dim % 2:
+        raise ValueError(
+            "hidden_dim must be even: sines and cosines come in pairs. "
+            f"Received: hidden_dim={hidden_dim}"
+        )
     if tie_embeddings not in ("all", "decoder", "none"):
         raise ValueError(
             "tie_embeddings must be 'all', 'decoder' or 'none'. "

@@ -91,7 +91,7 @@ class TrainingConfig:
 
 @dataclass(config=STRICT)
 class Recipe:
-    name: Annotated[str, pydantic.Field(pattern=r"^[\w.-]+$")]
+    name: Annotated[str, pydantic.Field(pattern=r"^\w[\w.-]*$")]
     data: DataConfig
     tokenizer: TokenizerConfig = dataclasses.field(
         default_factory=TokenizerConfig

@@ -1,0 +1,71 @@
+"""What the layers compute, in plain NumPy and float64."""
+
+import numpy as np
+
+
+def softmax(x):
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def log_softmax(x):
+    x = np.asarray(x, "float64")
+    x = x - x.max(axis=-1, keepdims=True)
+    return x - np.log(np.exp(x).sum(axis=-1, keepdims=True))
+
+
+def attention(query, key, value, mask=None):
+    """Loops over everything; a query with nothing to attend to gets zeros.
+
+    Args:
+        query: float `(B, N, T, H)`.
+        key: float `(B, N, S, H)`.
+        value: float `(B, N, S, H)`.
+        mask: bool, broadcastable to `(B, N, T, S)`; True = attend.
+
+    Returns:
+        Tuple of float `(B, N, T, H)` and float `(B, N, T, S)`.
+    """
+    batch, heads, queries, size = query.shape
+    shape = (batch, heads, queries, key.shape[2])
+    mask = np.broadcast_to(True if mask is None else mask, shape)
+    output, weights = np.zeros(query.shape), np.zeros(shape)
+    for b, n, t in np.ndindex(batch, heads, queries):
+        seen = np.flatnonzero(mask[b, n, t])
+        if seen.size:
+            scores = key[b, n, seen] @ query[b, n, t] / np.sqrt(size)
+            weights[b, n, t, seen] = softmax(scores)
+        output[b, n, t] = weights[b, n, t] @ value[b, n]
+    return output, weights
+
+
+def layer_norm(x, epsilon=1e-6):
+    mean = x.mean(axis=-1, keepdims=True)
+    variance = ((x - mean) ** 2).mean(axis=-1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + epsilon)
+
+
+def sinusoids(length, hidden_dim):
+    """The paper's formula, entry by entry."""
+    encoding = np.zeros((length, hidden_dim))
+    for position in range(length):
+        for i in range(hidden_dim // 2):
+            angle = position / 10000 ** (2 * i / hidden_dim)
+            encoding[position, 2 * i] = np.sin(angle)
+            encoding[position, 2 * i + 1] = np.cos(angle)
+    return encoding
+
+
+def smoothed_cross_entropy(labels, logits, label_smoothing=0.0):
+    """Cross-entropy with `(1 - e) onehot + e / V`, int `(B, T)` labels."""
+    vocabulary_size = logits.shape[-1]
+    target = np.eye(vocabulary_size)[labels] * (1 - label_smoothing)
+    target += label_smoothing / vocabulary_size
+    return -(target * log_softmax(logits)).sum(axis=-1)
+
+
+def learning_rate(hidden_dim, warmup_steps, number, factor=1.0):
+    """The paper's rate at the update of this number, from 1."""
+    return factor * hidden_dim**-0.5 * min(
+        number**-0.5, number * warmup_steps**-1.5
+    )  # fmt: skip

@@ -1,0 +1,75 @@
+"""`python -m training.evaluate` prints what sacrebleu would."""
+
+import json
+
+import pytest
+from conftest import call, command
+
+from training.evaluate import bleu_tokenizer, scores
+
+
+@pytest.fixture(scope="module")
+def evaluated(corpus_folder, export_folder):
+    output = corpus_folder / "translations.es"
+    process = call(
+        "training.evaluate", export_folder / "toy.int8.tflite",
+        "--source", corpus_folder / "valid.en",
+        "--reference", corpus_folder / "valid.es",
+        "--output", output,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr.decode()
+    return process.stdout.decode().splitlines(), output
+
+
+def test_equal_to_the_sacrebleu_command(evaluated, corpus_folder):
+    lines, output = evaluated
+    process = command(
+        "-m", "sacrebleu", corpus_folder / "valid.es", "-i", output,
+        "-m", "bleu", "chrf", "ter",
+    )  # fmt: skip
+    for ours, theirs in zip(lines, json.loads(process.stdout), strict=False):
+        assert theirs["signature"] in ours
+        assert f"= {theirs['score']:.2f}" in ours or (
+            float(ours.split(" = ")[1].split()[0])
+            == pytest.approx(theirs["score"], abs=0.06)
+        )
+    assert len(lines) == 4
+
+
+def test_word_error_rate_by_hand():
+    # One substitution and one deletion in five words of reference.
+    lines = scores(["a x c", "e"], ["a b c", "d e"])
+    assert lines[-1].endswith(" = 40.00")
+    assert lines[-1].startswith("WER|jiwer:")
+
+
+@pytest.mark.parametrize(
+    ("reference", "tokenizer"),
+    [
+        ("Ein Hund läuft.", "13a"),
+        ("我喜欢学习机器翻译。", "zh"),
+        ("犬は公園で走っています。", "ja-mecab"),
+        ("", "13a"),
+    ],
+)
+def test_the_script_chooses_the_tokenizer(reference, tokenizer):
+    assert bleu_tokenizer([reference]) == tokenizer
+
+
+def test_chinese_and_japanese_are_scored_in_words():
+    chinese = ["我喜欢学习机器翻译。"]
+    assert "tok:zh" in scores(chinese, chinese, "zh")[0]
+    assert " = 100.00" in scores(chinese, chinese, "zh")[0]
+    japanese = ["犬は公園で走っています。"]
+    assert "tok:ja-mecab" in scores(japanese, japanese, "ja-mecab")[0]
+
+
+def test_files_that_do_not_match(tmp_path):
+    (tmp_path / "a").write_text("1\n2\n")
+    (tmp_path / "b").write_text("1\n")
+    process = call(
+        "training.evaluate", tmp_path,
+        "--source", tmp_path / "a", "--reference", tmp_path / "b",
+    )  # fmt: skip
+    assert process.returncode == 2
+    assert b"has 2 lines" in process.stderr and b"b 1;" in process.stderr

@@ -1,0 +1,205 @@
+"""From files to a run folder, through the command that users call."""
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+from conftest import RECIPE, call, command
+
+from tfxformer import InputError, load_run
+from tfxformer.run_folder import weights_path
+
+
+def train(folder, *assignments, recipe=RECIPE):
+    (folder / "recipe.yaml").write_text(recipe, encoding="utf-8")
+    return call("training.__main__", "recipe.yaml", *assignments, cwd=folder)
+
+
+def test_the_run_folder_holds_all_that_is_promised(run_folder):
+    names = {path.name for path in run_folder.iterdir()} - {"export"}
+    assert names == {
+        "config.yaml",
+        "corpus.json",
+        "metrics.jsonl",
+        "tensorboard",
+        "tokenizer.model",
+        "valid.tsv",
+        "versions.json",
+        "weights",
+    }
+    for name in ("best", "last", "averaged"):
+        assert weights_path(run_folder, name).is_file()
+    assert len(list((run_folder / "weights").iterdir())) == 3
+    assert not run_folder.with_name("toy.incomplete").exists()
+
+
+def test_each_epoch_is_recorded(run_folder):
+    lines = (run_folder / "metrics.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    assert [record["epoch"] for record in records] == list(range(1, 61))
+    steps = records[0]["step"]
+    assert [record["step"] for record in records] == [
+        steps * epoch for epoch in range(1, 61)
+    ]
+    assert records[-1]["loss"] < records[0]["loss"]
+    for record in records:
+        # The rate after n updates is that of update n + 1.
+        progress = (record["step"] + 1) / 60
+        rate = 0.003 * min(progress, progress**-0.5)
+        assert record["learning_rate"] == pytest.approx(rate, rel=1e-5)
+
+
+def test_the_recipe_is_kept_resolved(run_folder):
+    config = yaml.safe_load((run_folder / "config.yaml").read_text())
+    assert config["training"]["epochs"] == 60
+    assert config["model"]["hidden_dim"] == 64
+    assert config["model"]["vocabulary_size"] == 500
+
+
+def test_progress_is_shown(corpus_folder, run_folder):
+    process = train(
+        corpus_folder,
+        "name=shown",
+        "training.epochs=2",
+        "training.average_last=1",
+    )
+    assert process.returncode == 0
+    text = process.stderr.decode()
+    assert text.startswith("Recipe recipe.yaml: shown")
+    for word in ("epoch 1/2", "epoch 2/2", "loss", "accuracy", "tokens/s"):
+        assert word in text
+    assert "rate" in text
+    assert "Traceback" not in text
+    again = train(corpus_folder, "name=shown")
+    assert again.returncode == 2
+    assert b"exists" in again.stderr and b"overwrite=true" in again.stderr
+
+
+def test_separate_vocabularies_and_word_vectors(corpus_folder):
+    vectors = corpus_folder / "vectors.txt"
+    vectors.write_text("2 64\nthe " + "1 " * 64 + "\nque " + "2 " * 64 + "\n")
+    process = train(
+        corpus_folder,
+        "name=separate",
+        "tokenizer.shared=false",
+        "tokenizer.vocabulary_size=350",
+        f"model.embeddings={vectors}",
+        "model.num_decoder_layers=1",
+        "model.position_encoding=learned",
+        "training.epochs=1",
+    )
+    assert process.returncode == 0, process.stderr.decode()
+    assert b"vectors for 1 of 350 pieces" in process.stderr
+    run = load_run(corpus_folder / "runs" / "separate")
+    assert run.source_tokenizer.model_proto != run.target_tokenizer.model_proto
+    assert len(run.model.decoder_blocks) == 1
+    process = call(
+        "tfxformer.cli",
+        "translate",
+        corpus_folder / "runs" / "separate",
+        stdin=b"The dog.\n\n",
+    )
+    assert process.returncode == 0, process.stderr.decode()
+    assert process.stdout.count(b"\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("assignments", "words"),
+    [
+        (["training.epohcs=1"], ["training.epohcs", "did you mean epochs"]),
+        (["data.train.tsv=none.tsv"], ["none.tsv", "No such file"]),
+        (["model.num_heads=7"], ["num_heads=7", "hidden_dim=64"]),
+        (["model.hidden_dim=65", "model.num_heads=5"], ["hidden_dim=65"]),
+        (["tokenizer.vocabulary_size=9999"], ["vocabulary_size=9999"]),
+        (["model.tie_embeddings=all", "tokenizer.shared=false",
+          "tokenizer.vocabulary_size=310"], ["tie_embeddings"]),
+        (["data.max_length=2"], ["no pairs are left", "too long"]),
+        (["data.train.tsv=empty.tsv"], ["no pairs", "empty.tsv"]),
+        (["data.train.tsv=latin1.tsv"], ["latin1.tsv:2", "0xe9"]),
+        (["data.valid.target=train.tsv", "data.valid.source=latin1.tsv"],
+         ["latin1.tsv"]),
+        (["model.embeddings=none.txt"], ["none.txt"]),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_leaves_nothing(
+    corpus_folder, tmp_path, assignments, words
+):
+    (corpus_folder / "empty.tsv").write_bytes(b"")
+    (corpus_folder / "latin1.tsv").write_bytes(b"a\tb\ncaf\xe9\tb\n")
+    process = train(corpus_folder, f"output={tmp_path / 'out'}", *assignments)
+    lines = process.stderr.decode().splitlines()
+    assert process.returncode == 2, process.stderr.decode()
+    assert lines[-1].startswith("training: error: ")
+    for word in words:
+        assert word in lines[-1]
+    assert "Traceback" not in process.stderr.decode()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_recipe_that_is_not_there(tmp_path):
+    process = call("training.__main__", "none.yaml", cwd=tmp_path)
+    assert process.returncode == 2
+    assert process.stderr.decode().splitlines() == [
+        "training: error: none.yaml: No such file or directory"
+    ]
+
+
+def test_a_loaded_run_gives_equal_logits_in_another_process(run_folder):
+    program = (
+        "import sys, numpy as np; from tfxformer import load_run;"
+        "model = load_run(sys.argv[1]).model;"
+        "ids = np.arange(4, 24).reshape(2, 10);"
+        "np.save(sys.argv[2], model((ids, ids)))"
+    )
+    path = run_folder.with_name("logits.npy")
+    process = command("-c", program, run_folder, path)
+    assert process.returncode == 0, process.stderr.decode()
+    ids = np.arange(4, 24).reshape(2, 10)
+    logits = load_run(run_folder).model((ids, ids))
+    np.testing.assert_array_equal(np.load(path), logits)
+
+
+@pytest.mark.parametrize(
+    ("damage", "word"),
+    [
+        (lambda run: (run / "config.yaml").unlink(), "no config.yaml"),
+        (lambda run: (run / "config.yaml").write_text("a: 1"), "not the conf"),
+        (lambda run: (run / "config.yaml").write_text("\0"), "not the conf"),
+        (lambda run: (run / "tokenizer.model").write_bytes(b"x"), "tokenizer"),
+        (lambda run: weights_path(run, "best").unlink(), "best.weights.h5"),
+        (lambda run: weights_path(run, "best").write_bytes(b"x"), "best"),
+        (
+            lambda run: (run / "config.yaml").write_text(
+                (run / "config.yaml")
+                .read_text()
+                .replace("hidden_dim: 64", "hidden_dim: 32")
+            ),
+            "do not fit",
+        ),
+        (
+            lambda run: (run / "config.yaml").write_text(
+                (run / "config.yaml").read_text()
+                + "\nevil: !!python/object/apply:os.system ['touch /tmp/x']\n"
+            ),
+            "not the configuration",
+        ),
+    ],
+)
+def test_a_damaged_run_is_refused(run_folder, tmp_path, damage, word):
+    import shutil
+
+    copy = tmp_path / "copy"
+    ignore = shutil.ignore_patterns("export", "tensorboard")
+    shutil.copytree(run_folder, copy, ignore=ignore)
+    damage(copy)
+    with pytest.raises((InputError, FileNotFoundError), match=word) as error:
+        load_run(copy)
+    assert "\n" not in str(error.value)
+
+
+def test_a_keras_archive_is_not_a_run(tmp_path):
+    path = tmp_path / "model.keras"
+    path.write_bytes(b"PK\x03\x04")
+    with pytest.raises(InputError, match="not a run folder"):
+        load_run(path)
