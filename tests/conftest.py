@@ -32,10 +32,10 @@ model:
   dropout: 0.0
   normalize_first: true
 training:
-  epochs: 60
-  max_tokens: 400
+  epochs: 15
+  max_tokens: 100
   peak_rate: 0.003
-  warmup_steps: 60
+  warmup_steps: 100
   label_smoothing: 0.1
   average_last: 3
 """

@@ -36,7 +36,7 @@ def scaled_dot_product_attention(
     scores = ops.cast(scores, "float32")
     if attention_mask is not None:
         scores = ops.where(attention_mask, scores, -1e9)
-    weights = ops.softmax(scores, axis=-1)
+    weights = tf.nn.softmax(scores)
     if attention_mask is not None:
         weights = ops.where(attention_mask, weights, 0.0)
     dropped = weights if dropout is None else dropout(weights)

@@ -3,6 +3,7 @@
 import collections
 import json
 import math
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -131,37 +132,40 @@ class KeepWeights(keras.callbacks.Callback):
         self.best_accuracy = -math.inf
         self.best = ""
 
+    def on_train_begin(self, logs=None):
+        self.copy = self.model.__class__.from_config(self.model.get_config())
+
     def on_epoch_end(self, epoch, logs=None):
         self.latest.append(self.model.get_weights())
-        save_weights(self.model, weights_path(self.folder, "last"))
-        self._keep_if_best(logs["val_accuracy"], f"epoch {epoch + 1}")
+        self._keep("last", logs["val_accuracy"], f"epoch {epoch + 1}")
 
     def on_train_end(self, logs=None):
         last = self.latest[-1]
-        self.model.set_weights(
-            [
-                np.mean(arrays, axis=0)
-                for arrays in zip(*self.latest, strict=True)
-            ]
-        )
-        save_weights(self.model, weights_path(self.folder, "averaged"))
+        by_weight = zip(*self.latest, strict=True)
+        self.model.set_weights([np.mean(w, axis=0) for w in by_weight])
         logs = self.model.evaluate(self.validation, verbose=0, return_dict=True)
-        name = f"the average of the last {len(self.latest)} epochs"
-        self._keep_if_best(logs["accuracy"], name)
+        description = f"the average of the last {len(self.latest)} epochs"
+        self._keep("averaged", logs["accuracy"], description)
         self.model.set_weights(last)
 
-    def _keep_if_best(self, accuracy, name):
+    def _keep(self, name, accuracy, description):
+        path = weights_path(self.folder, name)
+        save_weights(self.model, path, self.copy)
         if accuracy > self.best_accuracy:
-            self.best_accuracy, self.best = accuracy, name
-            save_weights(self.model, weights_path(self.folder, "best"))
+            self.best_accuracy, self.best = accuracy, description
+            best = weights_path(self.folder, "best")
+            partial = best.with_name("partial." + best.name)
+            shutil.copyfile(path, partial)
+            partial.replace(best)
 
 
-def save_weights(model, path: Path) -> None:
+def save_weights(model, path: Path, copy) -> None:
     """Writes weights under a temporary name, reads them back, renames.
 
     Args:
         model: a built Keras model.
         path: path that ends in `.weights.h5`.
+        copy: another model of the same configuration, to read them into.
 
     Raises:
         OSError: if what was written is not what the model holds.
@@ -169,7 +173,6 @@ def save_weights(model, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name("partial." + path.name)
     model.save_weights(partial)
-    copy = model.__class__.from_config(model.get_config())
     copy.load_weights(partial)
     for ours, theirs in zip(
         model.get_weights(), copy.get_weights(), strict=True
