@@ -165,18 +165,20 @@ def save_weights(model, path: Path, copy) -> None:
     Args:
         model: a built Keras model.
         path: path that ends in `.weights.h5`.
-        copy: another model of the same configuration, to read them into.
+        copy: another model of the same configuration, not compiled, to
+            write and to read with.
 
     Raises:
         OSError: if what was written is not what the model holds.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name("partial." + path.name)
-    model.save_weights(partial)
+    weights = model.get_weights()
+    copy.set_weights(weights)
+    copy.save_weights(partial)  # without the optimizer's slots
+    copy.set_weights([np.zeros_like(array) for array in weights])
     copy.load_weights(partial)
-    for ours, theirs in zip(
-        model.get_weights(), copy.get_weights(), strict=True
-    ):
+    for ours, theirs in zip(weights, copy.get_weights(), strict=True):
         if not np.array_equal(ours, theirs, equal_nan=True):
             raise OSError(f"{partial}: written weights differ from the model's")
     partial.replace(path)
