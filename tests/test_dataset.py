@@ -87,9 +87,7 @@ def phrasebook():
     pairs = generate("train", 12_000)
     text = [sentence for pair in pairs for sentence in pair]
     tokenizer = Tokenizer.train(text, 1000)
-    return tokenize_pairs(
-        pairs, tokenizer, tokenizer, 64, 9.0, CorpusReport()
-    )
+    return tokenize_pairs(pairs, tokenizer, tokenizer, 64, 9.0, CorpusReport())
 
 
 @pytest.mark.parametrize("max_tokens", [1024, 4096])

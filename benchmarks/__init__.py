@@ -1,0 +1,1 @@
+"""Measurements; see RESULTS.md."""
