@@ -1,4 +1,6 @@
-"""Does a token cost the same wherever it stands? `python -m benchmarks.decode_length`
+"""Does a token cost the same wherever it stands?
+
+    python -m benchmarks.decode_length
 
 Decodes 32, 64 and 128 tokens with the cache, the lengths interleaved, and
 prints medians: the run's graph with a cache of exactly that length, and the
@@ -7,6 +9,7 @@ The weights are untrained and `</s>` is out of reach, so every step is taken.
 """
 
 import argparse
+import functools
 import statistics
 import tempfile
 import time
@@ -54,7 +57,7 @@ def main() -> None:
 
     functions = {length: decoder(length) for length in (32, 64, 128)}
     calls = {
-        ("graph", length): (lambda f: lambda: f(source).numpy())(function)
+        ("graph", length): functools.partial(function, source)
         for length, function in functions.items()
     }
     with tempfile.TemporaryDirectory() as folder:

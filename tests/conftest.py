@@ -32,7 +32,7 @@ model:
   dropout: 0.0
   normalize_first: true
 training:
-  epochs: 15
+  epochs: 30
   max_tokens: 100
   peak_rate: 0.003
   warmup_steps: 100

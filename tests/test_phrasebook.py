@@ -1,6 +1,7 @@
 """Tests of the phrasebook, the embedded corpus."""
 
 import collections
+import itertools
 import os
 import re
 import subprocess
@@ -578,7 +579,7 @@ def test_agreement_everywhere(all_pairs):
     checked = 0
     for pair in all_pairs:
         words = re.findall(r"\w+", pair.target.lower())
-        for first, second in zip(words, words[1:], strict=False):
+        for first, second in itertools.pairwise(words):
             if first not in articles or second not in genders:
                 continue
             many = first.endswith("s")

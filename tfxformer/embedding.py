@@ -69,8 +69,8 @@ def load_word2vec(path, pieces, embeddings):
     """Fills rows of an embedding matrix from a word2vec text file.
 
     A piece that starts a word ("\u2581house") takes the vector of the word
-    ("house"); pieces without a vector keep their row. Vectors are centred
-    on nothing and scaled as a whole to the variance of the matrix.
+    ("house"); pieces without a vector keep their row. The vectors are scaled,
+    all by the same factor, to the variance of the matrix.
 
     Args:
         path: string. Text file: a header "count size", then a line

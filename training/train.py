@@ -192,6 +192,12 @@ def model_arguments(
         "vocabulary_size": target_tokenizer.vocabulary_size,
         "max_length": recipe.data.max_length + MAX_EXTRA_LENGTH,
     }
+    if not recipe.tokenizer.shared and config.tie_embeddings == "all":
+        raise InputError(
+            "model.tie_embeddings: all needs one vocabulary; set "
+            "tokenizer.shared=true, or tie decoder or none. "
+            "Received: tie_embeddings=all, shared=false"
+        )
     arguments.setdefault(
         "tie_embeddings", "all" if recipe.tokenizer.shared else "decoder"
     )
