@@ -27,12 +27,12 @@ format: $(VENV)/installed-dev
 
 $(VENV)/installed: setup.cfg constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt \
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt \
 	    --editable '.[training]'
 	touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/pip install --quiet --constraint constraints.txt \
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt \
 	    --editable '.[training,dev]'
 	touch $@
 

@@ -45,12 +45,14 @@ def write_formats(
     )
     _say("Converting to TFLite")
     export_tflite(run, tflite)
+    tokenizer = run.target_tokenizer
     _say(f"Translating {len(pairs)} sentences with each format")
     results = {
         "run": measure(
             RunTranslator(run).translate,
             pairs,
             weights_path(run_folder, weights).stat().st_size,
+            tokenizer,
         ),
         "SavedModel": measure(
             SavedModelTranslator(saved_model).translate,
@@ -63,7 +65,10 @@ def write_formats(
     for precision, path in tflite.items():
         label = f"TFLite {precision}"
         results[label] = measure(
-            LiteTranslator(path).translate, pairs, path.stat().st_size
+            LiteTranslator(path).translate,
+            pairs,
+            path.stat().st_size,
+            tokenizer,
         )
         _refuse_if_broken(results, label)
     return write_report(folder, name, pairs, results)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import sacrebleu
 
+from tfxformer.tokenizer import Tokenizer
+
 EXAMPLES = 5
 
 
@@ -14,6 +16,7 @@ def measure(
     translate: Callable[[list[str]], list[str]],
     pairs: list[tuple[str, str]],
     size: int,
+    tokenizer: Tokenizer,
 ) -> dict:
     """Translates the source sentences, once to warm up and once for time.
 
@@ -21,9 +24,11 @@ def measure(
         translate: callable from a list of strings to a list of strings.
         pairs: list of tuples (source sentence, reference).
         size: int. Size of the model in bytes.
+        tokenizer: the target language's `Tokenizer`, to count tokens.
 
     Returns:
-        dict: "bytes", "bleu", "sentences_per_second" and "translations".
+        dict: "bytes", "bleu", "sentences_per_second", "tokens_per_second"
+        (target tokens, `</s>` included) and "translations".
     """
     sources = [source for source, _ in pairs]
     translate(sources[:EXAMPLES])
@@ -35,6 +40,8 @@ def measure(
         "bytes": size,
         "bleu": sacrebleu.corpus_bleu(translations, [references]).score,
         "sentences_per_second": len(sources) / seconds,
+        "tokens_per_second": sum(map(len, tokenizer.tokenize(translations)))
+        / seconds,
         "translations": translations,
     }
 
@@ -58,8 +65,9 @@ def write_report(
     lines = [
         f"# {name}: the same {len(pairs)} validation sentences in each format",
         "",
-        "| format | size (MB) | BLEU | same as the run | sentences/s |",
-        "| --- | ---: | ---: | ---: | ---: |",
+        "| format | size (MB) | BLEU | same as the run | sentences/s "
+        "| tokens/s |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for label, result in results.items():
         result["same_as_run"] = sum(
@@ -71,7 +79,8 @@ def write_report(
         lines.append(
             f"| {label} | {result['bytes'] / 1e6:.1f} | {result['bleu']:.1f} "
             f"| {result['same_as_run']} of {len(pairs)} "
-            f"| {result['sentences_per_second']:.0f} |"
+            f"| {result['sentences_per_second']:.0f} "
+            f"| {result['tokens_per_second']:,.0f} |"
         )
     lines.append("")
     for row, (source, _) in enumerate(pairs[:EXAMPLES]):

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tfxformer import Tokenizer
+from tfxformer import Tokenizer, TokenCrossEntropy, Transformer
 from training.corpus import CorpusReport
 from training.dataset import (
     TokenizedCorpus,
@@ -120,3 +120,22 @@ def test_long_and_lopsided_pairs_are_counted():
         "empty on a side": 1,
     }
     assert kept.target[0][-1] == 2
+
+
+def test_fit_compiles_one_step_for_all_lengths(monkeypatch):
+    data, steps = training_dataset(corpus(200), max_tokens=40, seed=0)
+    shapes = {tuple(labels.shape) for _, labels in data.take(steps)}
+    assert len(shapes) > 10
+    model = Transformer(210, 1, 2, 8, 16)
+    traces = []
+    decode = Transformer.decode
+
+    def counted(self, *arguments, **options):
+        traces.append(1)
+        return decode(self, *arguments, **options)
+
+    monkeypatch.setattr(Transformer, "decode", counted)
+    model.compile("sgd", TokenCrossEntropy(), jit_compile=False)
+    model.fit(data, steps_per_epoch=steps, verbose=0, shuffle=False)
+    # Keras runs the model once to see what it returns, then compiles.
+    assert len(traces) <= 3

@@ -1,5 +1,8 @@
 """SentencePiece: ids, round trips, and the same on the host and in graph."""
 
+import sys
+from importlib import metadata
+
 import pytest
 import tensorflow as tf
 
@@ -108,3 +111,14 @@ def test_a_tokenizer_with_other_special_ids(tmp_path):
     )
     with pytest.raises(InputError, match=r"0, 1, 2 and 3\. Received: \(-1"):
         Tokenizer.from_file(tmp_path / "other.model")
+
+
+def test_a_missing_tensorflow_text_is_named_with_both_versions(
+    tokenizer, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    with pytest.raises(InputError) as error:
+        tokenizer.in_graph()
+    assert f"TensorFlow {tf.__version__}" in str(error.value)
+    installed = metadata.version("tensorflow-text")
+    assert f"found: tensorflow-text {installed}" in str(error.value)

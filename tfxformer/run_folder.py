@@ -98,7 +98,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     """
     if not folder.exists():
         raise InputError(f"{folder}: no such file or folder")
-    if (folder / "saved_model.pb").exists() or folder.is_file():
+    exported = (folder / "saved_model.pb").exists() or any(
+        folder.glob("*/saved_model.pb")
+    )
+    if exported or folder.is_file():
         raise InputError(
             f"{folder}: an inference export or another file, not a run folder; "
             "give the folder that training wrote"
