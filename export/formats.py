@@ -60,6 +60,7 @@ def write_formats(
             sum(
                 f.stat().st_size for f in saved_model.rglob("*") if f.is_file()
             ),
+            tokenizer,
         ),
     }
     for precision, path in tflite.items():

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tfxformer import Tokenizer, TokenCrossEntropy, Transformer
+from tfxformer import TokenCrossEntropy, Tokenizer, Transformer
 from training.corpus import CorpusReport
 from training.dataset import (
     TokenizedCorpus,
