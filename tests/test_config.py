@@ -53,6 +53,7 @@ def test_assignments_replace_values(tmp_path):
         ("trainning={}", ["trainning", "unknown", "training"]),
         ("training.epochs=0", ["training.epochs", "greater than 0", "0"]),
         ("training.epochs=many", ["training.epochs", "integer", "many"]),
+        ("training.peak_rate=.inf", ["peak_rate", "finite", "inf"]),
         ("model.dropout=1.5", ["model.dropout", "less than 1", "1.5"]),
         ("model.activation=tanh", ["model.activation", "relu", "tanh"]),
         ("model.preset=huge", ["model.preset", "tiny", "huge"]),

@@ -92,6 +92,11 @@ def test_a_vocabulary_that_the_text_cannot_fill():
         assert "tokenizer.vocabulary_size" in str(error.value)
 
 
+def test_a_vocabulary_without_room_for_bytes():
+    with pytest.raises(InputError, match=r"\(.+\)\. .*vocabulary_size=3"):
+        Tokenizer.train(["a few words"] * 3, 3)
+
+
 def test_a_file_that_is_no_tokenizer(tmp_path):
     path = tmp_path / "tokenizer.model"
     path.write_bytes(b"not a model")

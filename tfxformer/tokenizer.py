@@ -112,7 +112,7 @@ class Tokenizer:
                 minloglevel=2,
             )
         except RuntimeError as error:
-            reason = str(error).rsplit("] ", 1)[-1]
+            reason = str(error).rsplit("] ", 1)[-1] or "too small"
             raise InputError(
                 "cannot train the tokenizer: change "
                 f"tokenizer.vocabulary_size ({reason}). "

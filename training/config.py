@@ -15,7 +15,7 @@ from tfxformer.errors import InputError
 STRICT = pydantic.ConfigDict(extra="forbid")
 Positive = Annotated[int, pydantic.Field(gt=0)]
 Rate = Annotated[float, pydantic.Field(ge=0, lt=1)]
-Above0 = Annotated[float, pydantic.Field(gt=0)]
+Above0 = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
 
 
 @dataclass(config=STRICT)
