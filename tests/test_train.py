@@ -179,6 +179,14 @@ def test_a_loaded_run_gives_equal_logits_in_another_process(run_folder):
         ),
         (
             lambda run: (run / "config.yaml").write_text(
+                (run / "config.yaml")
+                .read_text()
+                .replace("num_layers: 2", "num_layers: 1")
+            ),
+            "values for",
+        ),
+        (
+            lambda run: (run / "config.yaml").write_text(
                 (run / "config.yaml").read_text()
                 + "\nevil: !!python/object/apply:os.system ['touch /tmp/x']\n"
             ),

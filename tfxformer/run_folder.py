@@ -76,12 +76,25 @@ def load_run(folder, weights: str = "best") -> Run:
     try:
         model = Transformer(**config["model"])
         model.load_weights(path)
+        stored, wanted = _count_values(path), model.count_params()
+        if stored != wanted:  # Keras says nothing of layers left over
+            raise ValueError(f"{stored:,} values for {wanted:,} parameters")
     except (TypeError, ValueError, OSError, KeyError) as error:
         reason = str(error).strip().split("\n")[0]
         raise InputError(
             f"{folder}: {path.name} and {CONFIG} do not fit: {reason}"
         ) from None
     return Run(model, source_tokenizer, target_tokenizer, config)
+
+
+def _count_values(path: Path) -> int:
+    """The number of values in all arrays of a weights file."""
+    import h5py
+
+    sizes = []
+    with h5py.File(path) as file:
+        file.visititems(lambda _, item: sizes.append(getattr(item, "size", 0)))
+    return sum(sizes)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
