@@ -280,3 +280,33 @@ def test_an_archive_without_a_model(tmp_path, export_folder):
             bad.writestr(name, good.read(name))
     with pytest.raises(InputError, match="not a TFLite model"):
         LiteTranslator(path)
+
+
+def test_a_damaged_saved_model(tmp_path, export_folder):
+    copy = tmp_path / "saved_model"
+    shutil.copytree(export_folder / "saved_model", copy)
+    (data,) = copy.glob("1/variables/*data*")
+    data.write_bytes(data.read_bytes()[:1000])
+    with pytest.raises(InputError, match="damaged") as error:
+        load_translator(copy)
+    assert "\n" not in str(error.value)
+    shutil.rmtree(copy / "1" / "variables")
+    with pytest.raises(InputError, match="damaged"):
+        load_translator(copy)
+
+
+def test_lengths_that_contradict_each_other(tmp_path, export_folder):
+    path = tmp_path / "model.tflite"
+    with (
+        zipfile.ZipFile(export_folder / "toy.tflite") as good,
+        zipfile.ZipFile(path, "w") as bad,
+    ):
+        for name in good.namelist():
+            content = good.read(name)
+            if name == "settings.json":
+                content = json.dumps(
+                    {**json.loads(content), "max_source_length": -1}
+                )
+            bad.writestr(name, content)
+    with pytest.raises(InputError, match="no sound settings"):
+        LiteTranslator(path)

@@ -67,6 +67,8 @@ def translate(model_path: str, file: str) -> None:
     Raises:
         InputError: if the model or the text cannot be read.
     """
+    if sys.stdout is None or (file == "-" and sys.stdin is None):
+        raise InputError("standard input and output must be open")
     with sys.stdin.buffer if file == "-" else open(file, "rb") as stream:
         translator = _load(model_path)
         lines = decode_lines(stream, "standard input" if file == "-" else file)

@@ -45,13 +45,24 @@ class LiteTranslator:
             self._max_source_length = int(settings["max_source_length"])
             self._source_lengths = sorted(settings["source_lengths"])
             self._max_extra_length = int(settings["max_extra_length"])
-        except (zipfile.BadZipFile, ValueError, KeyError, TypeError):
+            if not 2 <= self._max_source_length == self._source_lengths[-1]:
+                raise ValueError("lengths that contradict each other")
+        except (
+            zipfile.BadZipFile,
+            ValueError,
+            KeyError,
+            TypeError,
+            IndexError,
+        ):
             raise InputError(
                 f"{path}: not a .tflite file of python -m export "
-                "(no settings and tokenizer at its end)"
+                "(no sound settings and tokenizer at its end)"
             ) from None
-        self._source_tokenizer = Tokenizer(source_model)
-        self._target_tokenizer = Tokenizer(target_model)
+        try:
+            self._source_tokenizer = Tokenizer(source_model)
+            self._target_tokenizer = Tokenizer(target_model)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
         # The import is slow beside a sentence: only once the file is good.
         from ai_edge_litert.interpreter import Interpreter
 

@@ -82,7 +82,8 @@ def load_run(folder, weights: str = "best") -> Run:
     except (TypeError, ValueError, OSError, KeyError) as error:
         reason = str(error).strip().split("\n")[0]
         raise InputError(
-            f"{folder}: {path.name} and {CONFIG} do not fit: {reason}"
+            f"{folder}: no model comes of {CONFIG} and {path.name}, which do "
+            f"not fit or are damaged: {reason}"
         ) from None
     return Run(model, source_tokenizer, target_tokenizer, config)
 

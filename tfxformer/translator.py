@@ -123,8 +123,14 @@ class SavedModelTranslator:
                 f"{folder}: a SavedModel, but not one of python -m export"
             ) from None
         self._tokenizer.in_graph()  # loads the tokenizer's operators
-        self._model = tf.saved_model.load(folder)
-        self._translate = self._model.signatures["serving_default"]
+        try:
+            self._model = tf.saved_model.load(folder)
+            self._translate = self._model.signatures["serving_default"]
+        except (OSError, IndexError, KeyError, tf.errors.OpError) as error:
+            reason = str(error).strip().split("\n")[0][:200]
+            raise InputError(
+                f"{folder}: damaged; export it again ({reason})"
+            ) from None
 
     def translate(self, lines: list[str], first_line: int = 1) -> list[str]:
         """Translates lines, in batches of similar length.
