@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tfxformer.errors import InputError, exit_on_input_error
 from tfxformer.quiet import import_tensorflow
+from tfxformer.run_folder import WEIGHTS, load_run, read_config
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -24,7 +25,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--weights",
         default="best",
-        choices=["best", "last", "averaged"],
+        choices=WEIGHTS,
         help="which weights of the run (best)",
     )
     parser.add_argument(
@@ -60,8 +61,6 @@ def export(run_folder: Path, folder: Path, weights: str = "best") -> str:
     Raises:
         InputError: if the run cannot be read or the folder is not ours.
     """
-    from tfxformer.run_folder import load_run, read_config
-
     read_config(run_folder)  # fails before the slow imports
     if folder.exists() and not (folder / "report.json").is_file():
         raise InputError(f"{folder} exists and is no export; give --output")

@@ -71,12 +71,20 @@ def write_formats(
             path.stat().st_size,
             tokenizer,
         )
-        _refuse_if_broken(results, label)
+        refuse_if_broken(results, label)
     return write_report(folder, name, pairs, results)
 
 
-def _refuse_if_broken(results: dict, label: str) -> None:
-    """Quantisation can leave a decoder that ignores its input."""
+def refuse_if_broken(results: dict, label: str) -> None:
+    """Quantisation can leave a decoder that ignores its input.
+
+    Args:
+        results: dict from format to what `measure` returned.
+        label: string. The format to compare with the run.
+
+    Raises:
+        InputError: if it says the same whatever it is given.
+    """
     before = len(set(results["run"]["translations"]))
     after = len(set(results[label]["translations"]))
     if after == 1 and before > 1:

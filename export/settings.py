@@ -1,7 +1,7 @@
 """What an exported model has to know besides its weights."""
 
+from tfxformer.lines import MAX_EXTRA_LENGTH
 from tfxformer.run_folder import SOURCE_TOKENIZER, TOKENIZER, Run
-from tfxformer.translator import MAX_EXTRA_LENGTH
 
 
 def settings(run: Run) -> dict:

@@ -4,12 +4,14 @@ import json
 import re
 import shutil
 import zipfile
+from unittest import mock
 
 import numpy as np
 import pytest
 import sacrebleu
 from conftest import call, command
 
+from export.formats import refuse_if_broken
 from tfxformer import InputError, LiteTranslator, load_run, load_translator
 from training.phrasebook import generate
 
@@ -111,7 +113,6 @@ def test_padding_changes_no_ids_and_hardly_a_score(export_folder, run_folder):
 def test_signatures_have_stable_names_and_a_free_batch(export_folder):
     import tensorflow as tf
 
-    tf.keras  # noqa: B018 - nothing else is needed to load it
     loaded = tf.saved_model.load(export_folder / "saved_model" / "1")
     text = loaded.signatures["serving_default"]
     assert text.structured_input_signature[1] == {
@@ -236,9 +237,44 @@ def test_the_report_compares_the_formats(export_folder):
     assert "| SavedModel |" in text
 
 
-def test_a_second_export_replaces_the_first_but_nothing_else(
-    run_folder, tmp_path
-):
+def write_nothing_but(name):
+    def write_formats(run, run_folder, folder, weights):
+        (folder / name).write_text("{}")
+        return "the report"
+
+    return write_formats
+
+
+def test_a_second_export_replaces_the_first(run_folder, tmp_path):
+    output = tmp_path / "export"
+    for name in ("first", "second"):
+        with mock.patch("export.formats.write_formats") as write_formats:
+            write_formats.side_effect = write_nothing_but("report.json")
+            if name == "second":
+                write_formats.side_effect = write_nothing_but("second")
+            process = call("export.__main__", run_folder, "--output", output)
+        assert process.returncode == 0, process.stderr.decode()
+    assert [path.name for path in output.iterdir()] == ["second"]
+    assert [path.name for path in tmp_path.iterdir()] == ["export"]
+
+
+def test_an_export_that_fails_leaves_the_first_one_alone(run_folder, tmp_path):
+    output = tmp_path / "export"
+    output.mkdir()
+    (output / "report.json").write_text("first")
+
+    def fail(run, run_folder, folder, weights):
+        (folder / "half").write_text("x")
+        raise InputError("no")
+
+    with mock.patch("export.formats.write_formats", side_effect=fail):
+        process = call("export.__main__", run_folder, "--output", output)
+    assert (process.returncode, process.stderr) == (2, b"export: error: no\n")
+    assert (output / "report.json").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["export"]
+
+
+def test_a_folder_that_is_no_export_is_left_alone(run_folder, tmp_path):
     other = tmp_path / "letters"
     other.mkdir()
     (other / "love.txt").write_text("keep me")
@@ -246,6 +282,23 @@ def test_a_second_export_replaces_the_first_but_nothing_else(
     assert process.returncode == 2
     assert b"is no export" in process.stderr
     assert (other / "love.txt").read_text() == "keep me"
+
+
+@pytest.mark.parametrize(
+    ("translations", "refused"),
+    [(["x", "x"], True), (["x", "y"], False)],
+    ids=["the same for all", "different"],
+)
+def test_a_conversion_that_ignores_its_input_is_refused(translations, refused):
+    results = {
+        "run": {"translations": ["a", "b"]},
+        "TFLite int8": {"translations": translations},
+    }
+    if refused:
+        with pytest.raises(InputError, match="TFLite int8 gives the same"):
+            refuse_if_broken(results, "TFLite int8")
+    else:
+        refuse_if_broken(results, "TFLite int8")
 
 
 @pytest.mark.parametrize("what", ["export/saved_model", "none", "weights"])
@@ -270,15 +323,47 @@ def test_a_file_that_is_no_tflite(tmp_path, content):
         LiteTranslator(path)
 
 
-def test_an_archive_without_a_model(tmp_path, export_folder):
-    path = tmp_path / "model.tflite"
+def repacked(export_folder, path, **replaced):
+    """The archive of the toy `.tflite` without its model, some parts new."""
     with (
         zipfile.ZipFile(export_folder / "toy.tflite") as good,
         zipfile.ZipFile(path, "w") as bad,
     ):
         for name in good.namelist():
-            bad.writestr(name, good.read(name))
+            bad.writestr(name, replaced.get(name, good.read(name)))
+    return path
+
+
+def test_an_archive_without_a_model(tmp_path, export_folder):
+    path = repacked(export_folder, tmp_path / "model.tflite")
     with pytest.raises(InputError, match="not a TFLite model"):
+        LiteTranslator(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"max_source_length": -1},
+        {"max_source_length": 10**30},
+        {"source_lengths": []},
+        {"source_lengths": "many"},
+    ],
+    ids=str,
+)
+def test_settings_that_contradict_each_other(tmp_path, export_folder, change):
+    with zipfile.ZipFile(export_folder / "toy.tflite") as archive:
+        settings = json.loads(archive.read("settings.json"))
+    new = json.dumps({**settings, **change})
+    path = tmp_path / "model.tflite"
+    repacked(export_folder, path, **{"settings.json": new})
+    with pytest.raises(InputError, match="no sound settings"):
+        LiteTranslator(path)
+
+
+def test_a_damaged_tokenizer_is_named_with_its_file(tmp_path, export_folder):
+    path = tmp_path / "model.tflite"
+    repacked(export_folder, path, **{"tokenizer.model": b"junk"})
+    with pytest.raises(InputError, match=r"model\.tflite: not a Sentence"):
         LiteTranslator(path)
 
 
@@ -293,20 +378,3 @@ def test_a_damaged_saved_model(tmp_path, export_folder):
     shutil.rmtree(copy / "1" / "variables")
     with pytest.raises(InputError, match="damaged"):
         load_translator(copy)
-
-
-def test_lengths_that_contradict_each_other(tmp_path, export_folder):
-    path = tmp_path / "model.tflite"
-    with (
-        zipfile.ZipFile(export_folder / "toy.tflite") as good,
-        zipfile.ZipFile(path, "w") as bad,
-    ):
-        for name in good.namelist():
-            content = good.read(name)
-            if name == "settings.json":
-                content = json.dumps(
-                    {**json.loads(content), "max_source_length": -1}
-                )
-            bad.writestr(name, content)
-    with pytest.raises(InputError, match="no sound settings"):
-        LiteTranslator(path)

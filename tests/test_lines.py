@@ -42,6 +42,11 @@ def test_a_translation_without_an_end_is_reported(caplog):
     assert [r.getMessage()[:6] for r in caplog.records] == ["line 7"]
 
 
+def test_no_line_breaks_out_of_a_translation():
+    ids = [97, 10, 98, 13, 99, 2]
+    assert detokenize_line(Letters(), ids, 1) == "a b c"
+
+
 def test_decoding_names_the_line():
     good = [b"\xef\xbb\xbfa\r\n", b"\xc3\xa9 \xe2\x80\xa8\n", b"c"]
     assert list(decode_lines(good, "f")) == ["a", "é \u2028", "c"]

@@ -67,10 +67,11 @@ def test_the_readme_shows_the_commands_of_make():
         for block in blocks("console")
         for line in block.splitlines()
     ]
+    ours = [line for line in ours if line.startswith((".venv", "python3"))]
+    assert len(ours) == 6
     for line in ours:
-        if line.startswith((".venv/bin/python", "python3.11 -m venv")):
-            words = set(shlex.split(line))
-            assert any(words <= set(shlex.split(expand(r))) for r in recipes)
+        words = set(shlex.split(line))
+        assert any(words <= set(shlex.split(expand(r))) for r in recipes), line
 
 
 def test_ci_runs_make_test():

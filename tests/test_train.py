@@ -76,6 +76,26 @@ def test_progress_is_shown(corpus_folder, run_folder):
     assert b"exists" in again.stderr and b"overwrite=true" in again.stderr
 
 
+@pytest.mark.parametrize("name", ["letters", "letters.incomplete"])
+def test_overwriting_spares_what_is_no_run(corpus_folder, tmp_path, name):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "love.txt").write_text("keep me")
+    process = train(
+        corpus_folder, f"output={tmp_path}", "name=letters", "overwrite=true"
+    )
+    assert process.returncode == 2
+    assert b"is no run" in process.stderr.splitlines()[-1]
+    assert (tmp_path / name / "love.txt").read_text() == "keep me"
+
+
+def test_an_output_that_is_a_file_is_noticed_at_once(corpus_folder, tmp_path):
+    (tmp_path / "file").write_text("keep me")
+    process = train(corpus_folder, f"output={tmp_path / 'file'}")
+    assert process.returncode == 2
+    assert b"output: " in process.stderr and b"not a fold" in process.stderr
+    assert b"Vocabulary" not in process.stderr
+
+
 def test_separate_vocabularies_and_word_vectors(corpus_folder):
     vectors = corpus_folder / "vectors.txt"
     vectors.write_text("2 64\nthe " + "1 " * 64 + "\nque " + "2 " * 64 + "\n")
@@ -184,6 +204,14 @@ def test_a_loaded_run_gives_equal_logits_in_another_process(run_folder):
                 .replace("num_layers: 2", "num_layers: 1")
             ),
             "values for",
+        ),
+        (
+            lambda run: (run / "config.yaml").write_text(
+                (run / "config.yaml")
+                .read_text()
+                .replace("hidden_dim: 64", "hidden_dim: 100000000000")
+            ),
+            "OOM",
         ),
         (
             lambda run: (run / "config.yaml").write_text(

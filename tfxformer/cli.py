@@ -76,8 +76,7 @@ def translate(model_path: str, file: str) -> None:
         first_line = 1
         while chunk := list(itertools.islice(lines, at_once)):
             for translation in translator.translate(chunk, first_line):
-                one_line = translation.replace("\n", " ").replace("\r", " ")
-                sys.stdout.buffer.write(one_line.encode() + b"\n")
+                sys.stdout.buffer.write(translation.encode() + b"\n")
             sys.stdout.buffer.flush()
             first_line += len(chunk)
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from tfxformer.errors import InputError
 from tfxformer.tokenizer import END_TOKEN_ID, Tokenizer
 
+MAX_EXTRA_LENGTH = 50  # a translation has at most source + 50 tokens
+
 logger = logging.getLogger("tfxformer")
 
 
@@ -87,4 +89,9 @@ def detokenize_line(
             line,
             len(token_ids),
         )
-    return tokenizer.detokenize(token_ids)
+    return one_line(tokenizer.detokenize(token_ids))
+
+
+def one_line(text: str) -> str:
+    """Replaces line breaks, which byte pieces can spell, by spaces."""
+    return text.replace("\n", " ").replace("\r", " ")

@@ -25,14 +25,12 @@ class LiteTranslator:
 
     Args:
         path: string or path.
-        num_threads: int. Threads of the interpreter; at the sizes that fit
-            small machines one is often fastest.
 
     Raises:
         InputError: if the file is not one of `python -m export`.
     """
 
-    def __init__(self, path, num_threads: int = 1):
+    def __init__(self, path):
         path = Path(path)
         if not path.is_file():
             raise InputError(f"{path}: no such file")
@@ -41,7 +39,6 @@ class LiteTranslator:
                 settings = json.loads(archive.read(SETTINGS))
                 source_model = archive.read(settings["source_tokenizer"])
                 target_model = archive.read(settings["target_tokenizer"])
-            self.settings = settings
             self._max_source_length = int(settings["max_source_length"])
             self._source_lengths = sorted(settings["source_lengths"])
             self._max_extra_length = int(settings["max_extra_length"])
@@ -69,7 +66,8 @@ class LiteTranslator:
         try:
             with quiet_native_logs():
                 self._interpreter = Interpreter(
-                    model_path=str(path), num_threads=num_threads
+                    model_path=str(path),
+                    num_threads=1,  # fastest at sizes for small machines
                 )
         except (ValueError, RuntimeError) as error:
             reason = str(error).strip().split("\n")[0]

@@ -71,7 +71,9 @@ def load_run(folder, weights: str = "best") -> Run:
     if not path.is_file():
         raise InputError(f"{folder}: no {path.relative_to(folder)} in this run")
 
-    from tfxformer.model import Transformer  # TensorFlow only if all is there
+    from tensorflow import errors  # only if all is there
+
+    from tfxformer.model import Transformer
 
     try:
         model = Transformer(**config["model"])
@@ -79,7 +81,13 @@ def load_run(folder, weights: str = "best") -> Run:
         stored, wanted = _count_values(path), model.count_params()
         if stored != wanted:  # Keras says nothing of layers left over
             raise ValueError(f"{stored:,} values for {wanted:,} parameters")
-    except (TypeError, ValueError, OSError, KeyError) as error:
+    except (
+        TypeError,
+        ValueError,
+        OSError,
+        KeyError,
+        errors.OpError,
+    ) as error:
         reason = str(error).strip().split("\n")[0]
         raise InputError(
             f"{folder}: no model comes of {CONFIG} and {path.name}, which do "

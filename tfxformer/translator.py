@@ -8,13 +8,17 @@ import tensorflow as tf
 
 from tfxformer.decoding import greedy_search
 from tfxformer.errors import InputError
-from tfxformer.lines import detokenize_line, tokenize_lines
-from tfxformer.lite import LiteTranslator
+from tfxformer.lines import (
+    MAX_EXTRA_LENGTH,
+    detokenize_line,
+    one_line,
+    tokenize_lines,
+)
+from tfxformer.lite import SETTINGS, LiteTranslator
 from tfxformer.masking import padding_mask
 from tfxformer.run_folder import Run, load_run
 from tfxformer.tokenizer import Tokenizer
 
-MAX_EXTRA_LENGTH = 50
 BATCH_TOKENS = 2048  # most source positions decoded at once
 
 
@@ -113,12 +117,12 @@ class SavedModelTranslator:
         folder = saved_model_folder(Path(folder))
         assets = folder / "assets"
         try:
-            settings = json.loads((assets / "settings.json").read_text("utf-8"))
+            settings = json.loads((assets / SETTINGS).read_text("utf-8"))
             self._max_source_length = settings["max_source_length"]
             self._tokenizer = Tokenizer.from_file(
                 assets / settings["source_tokenizer"]
             )
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError):
             raise InputError(
                 f"{folder}: a SavedModel, but not one of python -m export"
             ) from None
@@ -153,7 +157,7 @@ class SavedModelTranslator:
             text = tf.constant([lines[i] for i in batch])
             outputs = self._translate(text=text)["translation"].numpy()
             for row, output in zip(batch, outputs, strict=True):
-                translations[row] = output.decode("utf-8", "replace")
+                translations[row] = one_line(output.decode("utf-8", "replace"))
         return translations
 
 

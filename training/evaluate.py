@@ -81,9 +81,7 @@ def scores(
         score = metric.corpus_score(translations, [references])
         signature = metric.get_signature()
         lines.append(score.format(width=2, signature=str(signature)))
-    pairs = zip(references, translations, strict=True)
-    spoken = [pair for pair in pairs if pair[0].strip()]
-    rate = jiwer.wer([ref for ref, _ in spoken], [hyp for _, hyp in spoken])
+    rate = jiwer.wer(references, translations)
     lines.append(f"WER|jiwer:{jiwer_version()} = {100 * rate:.2f}")
     return lines
 

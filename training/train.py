@@ -15,13 +15,13 @@ import yaml
 
 from tfxformer import run_folder
 from tfxformer.errors import InputError
+from tfxformer.lines import MAX_EXTRA_LENGTH
 from tfxformer.presets import PRESETS
 from tfxformer.quiet import import_tensorflow
 from tfxformer.tokenizer import Tokenizer
 from training import corpus as corpora
 from training.config import ModelConfig, Recipe
 
-MAX_EXTRA_LENGTH = 50  # a translation has at most source + 50 tokens
 VALIDATION_PAIRS = 500  # kept in the run folder, to check exports with
 VERSIONS = (
     "keras",
@@ -286,13 +286,21 @@ def _keep_freed_memory() -> None:
 
 
 def _check_free(recipe: Recipe, folder: Path, incomplete: Path) -> None:
-    if recipe.overwrite:
-        return
+    if Path(recipe.output).exists() and not Path(recipe.output).is_dir():
+        raise InputError(f"output: {recipe.output} is not a folder")
     for path in (folder, incomplete):
-        if path.exists():
+        if path.exists() and not recipe.overwrite:
             raise InputError(
                 f"{path} exists; give another name=..., or overwrite=true"
             )
+        if path.exists():
+            try:
+                run_folder.read_config(path)
+            except InputError:
+                raise InputError(
+                    f"{path} exists and is no run, so overwrite=true leaves "
+                    "it alone; move it, or give another name=..."
+                ) from None
 
 
 def _remove(folder: Path) -> None:
