@@ -29,6 +29,13 @@ def main(arguments: list[str] | None = None) -> None:
         help="which weights of the run (best)",
     )
     parser.add_argument(
+        "--beam-size",
+        type=int,
+        default=4,
+        metavar="K",
+        help="hypotheses kept by the exported beam search (4)",
+    )
+    parser.add_argument(
         "--check",
         action="store_true",
         help="RUN is a SavedModel folder: name the operators that it needs "
@@ -43,10 +50,21 @@ def main(arguments: list[str] | None = None) -> None:
             print(check(Path(options.run)))
             return
         folder = Path(options.output or Path(options.run, "export"))
-        print(export(Path(options.run), folder, options.weights))
+        if options.beam_size < 2:
+            raise InputError(
+                "--beam-size must be at least 2; greedy search is always "
+                f"there. Received: {options.beam_size}"
+            )
+        print(
+            export(
+                Path(options.run), folder, options.weights, options.beam_size
+            )
+        )
 
 
-def export(run_folder: Path, folder: Path, weights: str = "best") -> str:
+def export(
+    run_folder: Path, folder: Path, weights: str = "best", beam_size: int = 4
+) -> str:
     """Writes SavedModel, `.tflite` files and report.
 
     Args:
@@ -54,6 +72,7 @@ def export(run_folder: Path, folder: Path, weights: str = "best") -> str:
         folder: path. It appears when it is complete; an earlier export
             there is replaced, anything else is left alone.
         weights: "best", "last" or "averaged".
+        beam_size: int. K of the exported beam search.
 
     Returns:
         The report.
@@ -73,7 +92,7 @@ def export(run_folder: Path, folder: Path, weights: str = "best") -> str:
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        report = write_formats(run, run_folder, partial, weights)
+        report = write_formats(run, run_folder, partial, weights, beam_size)
     except BaseException:
         shutil.rmtree(partial)
         raise

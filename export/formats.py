@@ -14,7 +14,7 @@ from tfxformer.translator import RunTranslator, SavedModelTranslator
 
 
 def write_formats(
-    run: Run, run_folder: Path, folder: Path, weights: str
+    run: Run, run_folder: Path, folder: Path, weights: str, beam_size: int
 ) -> str:
     """Writes every format into a folder, and the report on them.
 
@@ -23,6 +23,7 @@ def write_formats(
         run_folder: path. Where it was loaded from.
         folder: path of an empty folder.
         weights: string. Name of the weights that were loaded.
+        beam_size: int. K of the exported beam search.
 
     Returns:
         The report.
@@ -38,13 +39,13 @@ def write_formats(
         "int8": folder / f"{name}.int8.tflite",
     }
     _say("Writing the SavedModel")
-    export_saved_model(run, saved_model)
+    export_saved_model(run, saved_model, beam_size)
     operators = extra_operators(saved_model)
     (saved_model / "operators.txt").write_text(
         "".join(f"{operator}\n" for operator in operators)
     )
     _say("Converting to TFLite")
-    export_tflite(run, tflite)
+    export_tflite(run, tflite, beam_size)
     tokenizer = run.target_tokenizer
     _say(f"Translating {len(pairs)} sentences with each format")
     results = {

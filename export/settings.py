@@ -1,14 +1,14 @@
 """What an exported model has to know besides its weights."""
 
-from tfxformer.lines import MAX_EXTRA_LENGTH
 from tfxformer.run_folder import SOURCE_TOKENIZER, TOKENIZER, Run
 
 
-def settings(run: Run) -> dict:
+def settings(run: Run, beam_size: int) -> dict:
     """The content of `settings.json`, in a SavedModel and in a `.tflite`.
 
     Args:
         run: a `Run`.
+        beam_size: int. K of the exported beam search.
 
     Returns:
         dict that JSON can hold.
@@ -17,7 +17,7 @@ def settings(run: Run) -> dict:
     return {
         "name": run.config["name"],
         "max_source_length": run.max_source_length,
-        "max_extra_length": MAX_EXTRA_LENGTH,
+        "beam_size": beam_size,
         "source_tokenizer": TOKENIZER if shared else SOURCE_TOKENIZER,
         "target_tokenizer": TOKENIZER,
     }
@@ -32,8 +32,7 @@ def files(run: Run) -> dict[str, bytes]:
     Returns:
         dict from file name to content.
     """
-    names = settings(run)
-    return {
-        names["source_tokenizer"]: run.source_tokenizer.model_proto,
-        names["target_tokenizer"]: run.target_tokenizer.model_proto,
-    }
+    contents = {TOKENIZER: run.target_tokenizer.model_proto}
+    if run.source_tokenizer is not run.target_tokenizer:
+        contents[SOURCE_TOKENIZER] = run.source_tokenizer.model_proto
+    return contents

@@ -12,52 +12,39 @@ from tensorflow.python.framework.convert_to_constants import (
 
 from export.settings import files, settings
 from tfxformer.errors import InputError
-from tfxformer.lite import SETTINGS, SIGNATURE
+from tfxformer.lite import SETTINGS
+from tfxformer.options import SearchOptions
 from tfxformer.run_folder import Run
-from tfxformer.translator import translate_token_ids
-
-SHORTEST_SOURCE_LENGTH = 16
+from tfxformer.search import score, search
 
 
-def source_lengths(max_source_length: int) -> list[int]:
-    """Source lengths that get a signature each: 16, 32, ... up to the limit.
-
-    Args:
-        max_source_length: int.
-
-    Returns:
-        list of ints, the last one `max_source_length`.
-    """
-    lengths = []
-    length = SHORTEST_SOURCE_LENGTH
-    while length < max_source_length:
-        lengths.append(length)
-        length *= 2
-    return [*lengths, max_source_length]
-
-
-def export_tflite(run: Run, paths: dict[str, Path]) -> None:
+def export_tflite(run: Run, paths: dict[str, Path], beam_size: int) -> None:
     """Writes `.tflite` files, one for each precision.
 
-    Shapes are static, which LiteRT runs several times faster: a signature
-    `translate_S` for each source length S, `encoder_token_ids` int32
-    `(1, S)` to `token_ids` int32 `(1, S + 50)`. They share their weights.
+    Three signatures share the weights; K is `beam_size`. B, S, L and T are
+    set by resizing the inputs: all other shapes follow before anything is
+    computed, so that LiteRT runs them as static ones, several times faster
+    than dynamic ones.
+
+    - `greedy`: `encoder_token_ids` int32 `(B, S)`, `prefix` int32 `(B, L)`,
+      `max_lengths` and `min_lengths` int32 `(B,)` to `token_ids` int32
+      `(B, 1, L)`, `score` and `log_probability` float32 `(B, 1)`;
+    - `beam`: the same and `length_penalty` float32 `()`, `n_best` int32 `()`,
+      to as many for K hypotheses, best first;
+    - `score`: `encoder_token_ids` and `target_token_ids` int32 `(B, T)` to
+      `log_probs` float32 `(B, T)` and `attention` float32 `(B, T, S)`.
 
     Args:
         run: a `Run`.
         paths: dict from "float32" or "int8" to the path of the file. With
             "int8" weights are stored in 8 bits; activations stay float32
             (dynamic range quantisation).
+        beam_size: int. K of the beam search.
 
     Raises:
         InputError: if the model needs an operator that is not built in.
     """
-    lengths = source_lengths(run.max_source_length)
-    signatures = {
-        SIGNATURE.format(length): _frozen(run.model, length)
-        for length in lengths
-    }
-    details = {**settings(run), "source_lengths": lengths}
+    signatures = _signatures(run.model, beam_size)
     with tempfile.TemporaryDirectory() as folder:
         module = tf.Module()
         module.functions = list(signatures.values())
@@ -65,9 +52,47 @@ def export_tflite(run: Run, paths: dict[str, Path]) -> None:
         for precision, path in paths.items():
             path.write_bytes(_convert(folder, list(signatures), precision))
             with zipfile.ZipFile(path, "a") as archive:
-                archive.writestr(SETTINGS, json.dumps(details))
+                archive.writestr(SETTINGS, json.dumps(settings(run, beam_size)))
                 for name, content in files(run).items():
                     archive.writestr(name, content)
+
+
+def _signatures(model, beam_size: int) -> dict:
+    """The functions, by the name of the signature."""
+
+    def spec(name, dtype, *shape):
+        return tf.TensorSpec(shape, dtype, name)
+
+    source = spec("encoder_token_ids", tf.int32, None, None)
+    limits = [
+        spec("prefix", tf.int32, None, None),
+        spec("max_lengths", tf.int32, None),
+        spec("min_lengths", tf.int32, None),
+    ]
+    penalty = spec("length_penalty", tf.float32)
+    n_best = spec("n_best", tf.int32)
+    target = spec("target_token_ids", tf.int32, None, None)
+
+    def greedy(encoder_token_ids, prefix, most, least):
+        return search(model, encoder_token_ids, prefix, most, least)
+
+    def beam(encoder_token_ids, prefix, most, least, length_penalty, n_best):
+        options = SearchOptions(
+            beam_size=beam_size, n_best=n_best, length_penalty=length_penalty
+        )
+        return search(model, encoder_token_ids, prefix, most, least, options)
+
+    def score_ids(encoder_token_ids, target_token_ids):
+        return score(model, encoder_token_ids, target_token_ids)
+
+    found = ("token_ids", "score", "log_probability")
+    return {
+        "greedy": _frozen(greedy, [source, *limits], found),
+        "beam": _frozen(beam, [source, *limits, penalty, n_best], found),
+        "score": _frozen(
+            score_ids, [source, target], ("log_probs", "attention")
+        ),
+    }
 
 
 def _convert(folder: str, signature_keys: list[str], precision: str) -> bytes:
@@ -85,23 +110,18 @@ def _convert(folder: str, signature_keys: list[str], precision: str) -> bytes:
         raise InputError(f"TFLite cannot hold this model: {reason}") from error
 
 
-def _frozen(model, source_length: int):
-    """The decoding of one source length, its weights turned to constants.
+def _frozen(function, specs: list, outputs: tuple[str, ...]):
+    """A function whose weights are constants, with names for its outputs.
 
     Variables read inside the loop would convert, and fail when run.
     """
-
-    @tf.function
-    def translate(encoder_token_ids):
-        return translate_token_ids(model, encoder_token_ids)[0]
-
-    spec = tf.TensorSpec([1, source_length], tf.int32, "encoder_token_ids")
     constant = convert_variables_to_constants_v2(
-        translate.get_concrete_function(spec), lower_control_flow=False
+        tf.function(function).get_concrete_function(*specs),
+        lower_control_flow=False,
     )
 
-    @tf.function(input_signature=[spec])
-    def named(encoder_token_ids):
-        return {"token_ids": constant(encoder_token_ids)[0]}
+    @tf.function(input_signature=specs)
+    def named(*inputs):
+        return dict(zip(outputs, constant(*inputs), strict=True))
 
     return named

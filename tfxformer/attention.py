@@ -8,6 +8,8 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from tfxformer.projection import Projection
+
 
 def scaled_dot_product_attention(
     query, key, value, attention_mask=None, dropout=None
@@ -44,22 +46,26 @@ def scaled_dot_product_attention(
 
 
 def update_cache(cache, update, index):
-    """Writes one position of a cache: `cache[:, :, index] = update`.
+    """Writes one position of a cache, which has a row for each of K beams.
 
-    A select over positions is a plain kernel everywhere: eager, graph, XLA,
-    TensorFlow Serving and the built-in operators of TFLite.
+    `cache[:, :, index * K + k] = update[:, :, k]`. A select over rows is a
+    plain kernel everywhere: eager, graph, XLA, TensorFlow Serving and the
+    built-in operators of TFLite.
 
     Args:
-        cache: float `(B, N, max_length, H)`.
-        update: float `(B, N, 1, H)`.
+        cache: float `(B, N, max_length * K, H)`.
+        update: float `(B, N, K, H)`.
         index: int32 `()`. The position to write.
 
     Returns:
-        float `(B, N, max_length, H)`.
+        float `(B, N, max_length * K, H)`.
     """
-    positions = ops.arange(ops.shape(cache)[2], dtype="int32")
-    here = ops.reshape(ops.equal(positions, index), (1, 1, -1, 1))
-    return ops.where(here, update, cache)
+    num_beams = update.shape[2]
+    rows = ops.arange(ops.shape(cache)[2], dtype="int32")
+    if num_beams > 1:
+        update = ops.take(update, rows % num_beams, axis=2)
+    here = ops.equal(rows // num_beams, index)
+    return ops.where(ops.reshape(here, (1, 1, -1, 1)), update, cache)
 
 
 @keras.saving.register_keras_serializable("tfxformer")
@@ -74,9 +80,9 @@ class MultiHeadAttention(keras.layers.Layer):
     self-attention and encoder-decoder attention, in three modes:
 
     - no cache: keys and values are projected from `value`;
-    - `cache` and `cache_update_index`: the key and value of the one new
-      position are written there, and the query attends to the whole cache
-      (decoder self-attention, step by step);
+    - `cache` and `cache_update_index`: the keys and values of the one new
+      position, of each of K beams, are written there, and the queries attend
+      to the whole cache (decoder self-attention, step by step);
     - `cache` alone: its keys and values are used as they are
       (encoder-decoder attention, step by step).
 
@@ -90,9 +96,11 @@ class MultiHeadAttention(keras.layers.Layer):
         value: float `(B, S, D)`. What to attend to, the query itself by
             default. Not read when a cache holds the keys and values.
         attention_mask: bool `(B, T, S)` or broadcastable; True = attend.
-        cache: tuple of two float `(B, N, max_length, H)`: keys and values.
+        cache: tuple of two float: keys and values. `(B, N, S, H)`; with a
+            `cache_update_index` `(B, N, max_length * K, H)`.
         cache_update_index: int32 `()`. Position at which the cache is
-            written. The query then has length 1.
+            written. The queries are then those of K beams at that position,
+            `(B, K, D)`.
         return_attention_weights: bool. Also return the weights.
         training: bool. Whether dropout is active.
 
@@ -117,7 +125,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.key_dim = key_dim
         self.dropout = dropout
         width = num_heads * key_dim
-        dense = keras.layers.Dense
+        dense = Projection
         policy = self.dtype_policy
         self.query_dense = dense(width, dtype=policy, name="query")
         self.key_dense = dense(width, dtype=policy, name="key")
@@ -128,7 +136,7 @@ class MultiHeadAttention(keras.layers.Layer):
     def build(self, query_shape, value_shape=None):
         hidden_dim = query_shape[-1]
         value_shape = query_shape if value_shape is None else value_shape
-        self.output_dense = keras.layers.Dense(
+        self.output_dense = Projection(
             hidden_dim, dtype=self.dtype_policy, name="output"
         )
         self.query_dense.build(query_shape)
@@ -152,7 +160,7 @@ class MultiHeadAttention(keras.layers.Layer):
         elif cache_update_index is None:
             key, value = cache
         else:
-            new_key, new_value = self.project(value)  # (B, N, 1, H)
+            new_key, new_value = self.project(value)  # (B, N, K, H)
             key = update_cache(cache[0], new_key, cache_update_index)
             value = update_cache(cache[1], new_value, cache_update_index)
         if attention_mask is not None:

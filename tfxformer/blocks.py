@@ -1,10 +1,10 @@
 """Feed-forward network, residual connection, encoder and decoder block."""
 
 import keras
-from keras import ops
 
 from tfxformer.attention import MultiHeadAttention
 from tfxformer.masking import attention_mask
+from tfxformer.projection import Projection
 
 LAYER_NORM_EPSILON = 1e-6
 
@@ -44,7 +44,7 @@ class FeedForward(keras.layers.Layer):
         self.intermediate_dim = intermediate_dim
         self.activation = activation
         self.dropout = dropout
-        self.intermediate_dense = keras.layers.Dense(
+        self.intermediate_dense = Projection(
             intermediate_dim,
             activation="silu" if activation == "swiglu" else activation,
             dtype=self.dtype_policy,
@@ -52,7 +52,7 @@ class FeedForward(keras.layers.Layer):
         )
         self.linear_dense = None
         if activation == "swiglu":
-            self.linear_dense = keras.layers.Dense(
+            self.linear_dense = Projection(
                 intermediate_dim, dtype=self.dtype_policy, name="linear"
             )
         self.dropout_layer = keras.layers.Dropout(
@@ -60,7 +60,7 @@ class FeedForward(keras.layers.Layer):
         )
 
     def build(self, inputs_shape):
-        self.output_dense = keras.layers.Dense(
+        self.output_dense = Projection(
             inputs_shape[-1], dtype=self.dtype_policy, name="output"
         )
         self.intermediate_dense.build(inputs_shape)
@@ -284,8 +284,9 @@ class DecoderBlock(_Block):
     """Causal self-attention, encoder-decoder attention, feed-forward.
 
     Works on whole sequences (training) or, with caches, on one position
-    after the other (decoding). The self-attention mask is passed in, since
-    only the caller knows where in the sequence the queries stand.
+    after the other (decoding): then T is K, the beams of a sentence at that
+    position, which share its keys and values. The self-attention mask is
+    passed in, since only the caller knows what each query may see.
 
     Args:
         intermediate_dim: int, F. Width of the feed-forward network.
@@ -303,9 +304,10 @@ class DecoderBlock(_Block):
         encoder_sequence: float `(B, S, D)`. Not read when
             `cross_attention_cache` is given.
         self_attention_mask: bool `(B, T, T)` or broadcastable, True =
-            attend; `(B, 1, max_length)` with a cache.
+            attend; `(B, K, max_length * K)` with a cache.
         encoder_padding_mask: bool `(B, S)`; True = real token.
-        self_attention_cache: tuple of two float `(B, N, max_length, H)`.
+        self_attention_cache: tuple of two float
+            `(B, N, max_length * K, H)`.
         cross_attention_cache: tuple of two float `(B, N, S, H)`.
         cache_update_index: int32 `()`. Position to write in the cache.
         return_attention_weights: bool. Also return them.
@@ -359,12 +361,6 @@ class DecoderBlock(_Block):
             ),
             training=training,
         )
-        beams_shape = ops.shape(x)
-        if cross_attention_cache is not None:
-            # The beams of a sentence become queries of one attention, so
-            # that its keys and values serve all of them: (B, K, D).
-            sentences = ops.shape(cross_attention_cache[0])[0]
-            x = ops.reshape(x, (sentences, -1, x.shape[-1]))
         x, cross_weights = self.cross_attention_residual(
             x,
             sublayer=lambda x: self.cross_attention(
@@ -377,7 +373,6 @@ class DecoderBlock(_Block):
             ),
             training=training,
         )
-        x = ops.reshape(x, beams_shape)
         x = self.feed_forward_residual(
             x,
             sublayer=lambda x: self.feed_forward(x, training=training),

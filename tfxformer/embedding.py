@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import ops
 
 
@@ -44,18 +45,24 @@ class TokenEmbedding(keras.layers.Layer):
         vectors = ops.take(self.embeddings, token_ids, axis=0)
         return ops.cast(vectors, self.compute_dtype) * self.hidden_dim**0.5
 
-    def project(self, decoder_sequence):
+    def project(self, decoder_sequence, matrix=None):
         """Scores each token of the vocabulary: `x E^T`, the tied output.
 
         Args:
             decoder_sequence: float `(B, T, D)`.
+            matrix: float `(V', D)`, instead of E: scores a part only.
 
         Returns:
             Logits, float32 `(B, T, V)`.
         """
+        matrix = self.embeddings if matrix is None else matrix
+        matrix = ops.cast(matrix, self.compute_dtype)
         x = ops.cast(decoder_sequence, self.compute_dtype)
-        matrix = ops.cast(self.embeddings, self.compute_dtype)
-        return ops.cast(ops.matmul(x, ops.transpose(matrix)), "float32")
+        rows = ops.reshape(x, (-1, self.hidden_dim))  # (B * T, D)
+        logits = tf.matmul(rows, matrix, transpose_b=True)
+        size = logits.shape[-1] or ops.shape(logits)[-1]
+        logits = ops.reshape(logits, (-1, ops.shape(x)[1], size))
+        return ops.cast(logits, "float32")
 
     def get_config(self):
         return {

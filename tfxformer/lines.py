@@ -70,28 +70,6 @@ def tokenize_lines(
     return all_ids
 
 
-def detokenize_line(
-    tokenizer: Tokenizer, token_ids: list[int], line: int
-) -> str:
-    """Joins the ids of a translation; warns where it has no end.
-
-    Args:
-        tokenizer: the target language's `Tokenizer`.
-        token_ids: list of ints; `</s>` ends it, if it was reached.
-        line: int. Number of the line, for the warning.
-
-    Returns:
-        string without line breaks.
-    """
-    if END_TOKEN_ID not in token_ids:
-        logger.warning(
-            "line %d: no end after %d tokens; the translation is cut there",
-            line,
-            len(token_ids),
-        )
-    return one_line(tokenizer.detokenize(token_ids))
-
-
 def one_line(text: str) -> str:
-    """Replaces line breaks, which byte pieces can spell, by spaces."""
-    return text.replace("\n", " ").replace("\r", " ")
+    """Replaces line breaks and tabs, which byte pieces can spell."""
+    return text.replace("\n", " ").replace("\r", " ").replace("\t", " ")

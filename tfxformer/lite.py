@@ -1,36 +1,70 @@
 """Text to text over a `.tflite` file, without importing TensorFlow.
 
-The file holds a signature `translate_S` for each of a few source lengths S,
-with weights in common, and at its end, as TFLite metadata does, a zip
-archive: tokenizer and settings.
+The file holds the signatures `greedy`, `beam` and `score` and, at its end, as
+TFLite metadata does, a zip archive: tokenizer and settings.
 """
 
 import json
+import os
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from tfxformer.errors import InputError
-from tfxformer.lines import detokenize_line, tokenize_lines
+from tfxformer.host import Batch, Translator
+from tfxformer.options import SearchOptions
 from tfxformer.quiet import quiet_native_logs
-from tfxformer.tokenizer import PAD_TOKEN_ID, Tokenizer
+from tfxformer.tokenizer import Tokenizer
 
 SETTINGS = "settings.json"
-SIGNATURE = "translate_{}"
+BATCH_TOKENS = 128  # source positions decoded at once: what caches hold
 
 
-class LiteTranslator:
+def check_supported(
+    options: SearchOptions, taken: set[str], beam_size: int, what: str
+) -> None:
+    """Refuses options that an exported graph has no input for.
+
+    Args:
+        options: `SearchOptions`.
+        taken: set of names of options that it takes, besides the limits of
+            length.
+        beam_size: int. The one of the export.
+        what: string. Name of the format.
+
+    Raises:
+        InputError: naming the option and where it works.
+    """
+    if options.beam_size not in (1, beam_size):
+        raise InputError(
+            f"this {what} was exported with a beam of {beam_size}: export it "
+            "again with --beam-size, or use the run. Received: "
+            f"beam_size={options.beam_size}"
+        )
+    lengths = {"min_length", "min_length_ratio", "max_length"}
+    lengths |= {"max_length_ratio", "beam_size"}
+    unknown = sorted(options.used() - taken - lengths)
+    if unknown:
+        raise InputError(
+            f"a {what} does not take {', '.join(unknown)} with these other "
+            "options; the run does"
+        )
+
+
+class LiteTranslator(Translator):
     """Translates with a `.tflite` file.
 
     Args:
         path: string or path.
+        num_workers: int. Interpreters, of one thread each, that decode
+            batches at the same time; by default one for each processor.
 
     Raises:
         InputError: if the file is not one of `python -m export`.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, num_workers: int | None = None):
         path = Path(path)
         if not path.is_file():
             raise InputError(f"{path}: no such file")
@@ -39,11 +73,10 @@ class LiteTranslator:
                 settings = json.loads(archive.read(SETTINGS))
                 source_model = archive.read(settings["source_tokenizer"])
                 target_model = archive.read(settings["target_tokenizer"])
-            self._max_source_length = int(settings["max_source_length"])
-            self._source_lengths = sorted(settings["source_lengths"])
-            self._max_extra_length = int(settings["max_extra_length"])
-            if not 2 <= self._max_source_length == self._source_lengths[-1]:
-                raise ValueError("lengths that contradict each other")
+            max_source_length = int(settings["max_source_length"])
+            self.beam_size = int(settings["beam_size"])
+            if max_source_length < 2 or self.beam_size < 2:
+                raise ValueError("sizes that make no sense")
         except (
             zipfile.BadZipFile,
             ValueError,
@@ -56,70 +89,78 @@ class LiteTranslator:
                 "(no sound settings and tokenizer at its end)"
             ) from None
         try:
-            self._source_tokenizer = Tokenizer(source_model)
-            self._target_tokenizer = Tokenizer(target_model)
+            source_tokenizer = Tokenizer(source_model)
+            target_tokenizer = Tokenizer(target_model)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
+        super().__init__(
+            source_tokenizer,
+            target_tokenizer,
+            max_source_length,
+            BATCH_TOKENS,
+            num_workers or len(os.sched_getaffinity(0)),
+        )
+        self._path = path
+        self._interpreters = [self._load()]  # the others when they are needed
+        self._runners: dict = {}
+
+    def _load(self):
         # The import is slow beside a sentence: only once the file is good.
         from ai_edge_litert.interpreter import Interpreter
 
         try:
             with quiet_native_logs():
-                self._interpreter = Interpreter(
-                    model_path=str(path),
-                    num_threads=1,  # fastest at sizes for small machines
+                interpreter = Interpreter(
+                    model_path=str(self._path),
+                    num_threads=1,  # more interpreters do more
                 )
+                interpreter.allocate_tensors()
+                return interpreter
         except (ValueError, RuntimeError) as error:
             reason = str(error).strip().split("\n")[0]
-            raise InputError(f"{path}: not a TFLite model: {reason}") from None
-        self._runners: dict = {}
+            raise InputError(
+                f"{self._path}: not a TFLite model: {reason}"
+            ) from None
 
-    def translate_token_ids(self, token_ids: list[int]) -> list[int]:
-        """Decodes one sentence.
+    def _prepare(self, num_workers: int) -> None:
+        while len(self._interpreters) < num_workers:
+            self._interpreters.append(self._load())
 
-        Args:
-            token_ids: list of ints, at most `max_source_length` of them,
-                ended by `</s>`.
+    def _check(self, options: SearchOptions) -> None:
+        taken = set()
+        if options.beam_size > 1:
+            taken = {"n_best", "length_penalty"}
+        check_supported(options, taken, self.beam_size, ".tflite file")
 
-        Returns:
-            list of ints: up to and with `</s>`, or as many as the source
-            has and 50 more.
-        """
-        length = next(n for n in self._source_lengths if n >= len(token_ids))
-        padded = np.full((1, length), PAD_TOKEN_ID, np.int32)
-        padded[0, : len(token_ids)] = token_ids
-        output = self._runner(length)(encoder_token_ids=padded)
-        limit = len(token_ids) + self._max_extra_length
-        return output["token_ids"][0, :limit].tolist()
-
-    def _runner(self, length: int):
-        if length not in self._runners:
-            with quiet_native_logs():
-                runner = self._interpreter.get_signature_runner(
-                    SIGNATURE.format(length)
-                )
-                runner(encoder_token_ids=np.zeros((1, length), np.int32))
-            self._runners[length] = runner
-        return self._runners[length]
-
-    def translate(self, lines: list[str], first_line: int = 1) -> list[str]:
-        """Translates lines, one after the other.
-
-        Args:
-            lines: list of strings.
-            first_line: int. Number of the first line, for warnings.
-
-        Returns:
-            list of as many strings; blank lines stay empty.
-        """
-        all_ids = tokenize_lines(
-            self._source_tokenizer, lines, self._max_source_length, first_line
+    def _decode(self, batch: Batch, options: SearchOptions, worker: int):
+        inputs: dict = {
+            "encoder_token_ids": batch.encoder_token_ids,
+            "prefix": batch.prefix,
+            "max_lengths": batch.max_lengths,
+            "min_lengths": batch.min_lengths,
+        }
+        signature = "greedy"
+        if options.beam_size > 1:
+            signature = "beam"
+            inputs["length_penalty"] = np.float32(options.length_penalty)
+            inputs["n_best"] = np.int32(options.n_best)
+        outputs = self._runner(signature, worker)(**inputs)
+        return (
+            outputs["token_ids"],
+            outputs["score"],
+            outputs["log_probability"],
         )
-        return [
-            detokenize_line(
-                self._target_tokenizer, self.translate_token_ids(ids), number
-            )
-            if len(ids) > 1
-            else ""
-            for number, ids in enumerate(all_ids, start=first_line)
-        ]
+
+    def _score(self, encoder_token_ids, target_token_ids, worker: int):
+        outputs = self._runner("score", worker)(
+            encoder_token_ids=encoder_token_ids,
+            target_token_ids=target_token_ids,
+        )
+        return outputs["log_probs"], outputs["attention"]
+
+    def _runner(self, signature: str, worker: int):
+        key = signature, worker
+        if key not in self._runners:
+            interpreter = self._interpreters[worker]
+            self._runners[key] = interpreter.get_signature_runner(signature)
+        return self._runners[key]

@@ -1,6 +1,7 @@
 """The Transformer: token ids in, logits out."""
 
 import keras
+import tensorflow as tf
 from keras import ops
 
 from tfxformer.blocks import LAYER_NORM_EPSILON, DecoderBlock, EncoderBlock
@@ -11,6 +12,7 @@ from tfxformer.position import (
     SinusoidalPositionEncoding,
 )
 from tfxformer.presets import PRESETS
+from tfxformer.projection import Projection
 
 
 @keras.saving.register_keras_serializable("tfxformer")
@@ -122,7 +124,7 @@ class Transformer(keras.Model):
             )
         self.output_projection = None
         if tie_embeddings == "none":
-            self.output_projection = keras.layers.Dense(
+            self.output_projection = Projection(
                 vocabulary_size, use_bias=False, dtype=policy, name="output"
             )
 
@@ -288,20 +290,23 @@ class Transformer(keras.Model):
         logits = self._logits(x)
         return (logits, weights) if return_attention_weights else logits
 
-    def start_cache(self, encoder_token_ids, max_length, beam_size=1):
+    def start_cache(self, encoder_token_ids, decoder_token_ids, beam_size=1):
         """Reads the source and prepares decoding, one token after the other.
 
         Args:
             encoder_token_ids: int `(B, S)`; 0 = padding.
-            max_length: int or int32 `()`. Most tokens to decode.
+            decoder_token_ids: int `(B, max_length)`. Only its shape counts:
+                the most tokens to decode.
             beam_size: int, K. Hypotheses per sentence.
 
         Returns:
             Tuple `(cache, encoder_cache)`. `cache` changes at each step: a
-            list of L `(key, value)`, float `(B * K, N, max_length, H)`,
-            zeros. `encoder_cache` never changes: a tuple of the padding
-            mask, bool `(B, S)`, and a list of L `(key, value)`, float
-            `(B, N, S, H)`, the projected encoder output.
+            tuple of `visible`, bool `(B, K, max_length * K)`, and a list of L
+            `(key, value)`, float `(B, N, max_length * K, H)`. Row `t * K + k`
+            holds beam k at position t; `visible[b, k]` marks the rows that
+            hypothesis k consists of. `encoder_cache` never changes: a tuple
+            of the padding mask, bool `(B, S)`, and a list of L `(key,
+            value)`, float `(B, N, S, H)`, the projected encoder output.
         """
         encoder_sequence = self.encode(encoder_token_ids, training=False)
         cross_attention_caches = [
@@ -310,20 +315,43 @@ class Transformer(keras.Model):
             )
             for block in self.decoder_blocks
         ]
-        batch_size = ops.shape(encoder_token_ids)[0] * beam_size
-        shape = (batch_size, self.num_heads, max_length, self.key_dim)
-        cache = [
-            (
-                ops.zeros(shape, dtype=self.compute_dtype),
-                ops.zeros(shape, dtype=self.compute_dtype),
-            )
-            for _ in self.decoder_blocks
-        ]
-        mask = padding_mask(encoder_token_ids)
-        return cache, (mask, cross_attention_caches)
+        # Batch and length come in by broadcasting: TFLite then knows shapes.
+        rows = ops.concatenate(
+            [ops.zeros_like(decoder_token_ids)] * beam_size, axis=1
+        )
+        visible = ops.expand_dims(rows, 1) + ops.zeros(
+            (1, beam_size, 1), "int32"
+        )
+        empty = ops.cast(
+            ops.expand_dims(ops.expand_dims(rows, 1), 3), self.compute_dtype
+        ) + ops.zeros((1, self.num_heads, 1, self.key_dim), self.compute_dtype)
+        cache = (visible, [(empty, empty) for _ in self.decoder_blocks])
+        return cache, (padding_mask(encoder_token_ids), cross_attention_caches)
+
+    def reorder_cache(self, cache, parents):
+        """Makes each hypothesis continue another one of its sentence.
+
+        Keys and values stay where they are: what changes is which of them a
+        hypothesis sees.
+
+        Args:
+            cache: as `start_cache` or `decode_step` returned it.
+            parents: int32 `(B, K)`. The hypothesis to continue.
+
+        Returns:
+            The new cache.
+        """
+        visible, block_caches = cache
+        return tf.gather(visible, parents, batch_dims=1), block_caches
 
     def decode_step(
-        self, decoder_token_ids, cache, cache_update_index, encoder_cache
+        self,
+        decoder_token_ids,
+        cache,
+        cache_update_index,
+        encoder_cache,
+        return_attention_weights=False,
+        output_matrix=None,
     ):
         """Scores the token that follows, given the last one and the cache.
 
@@ -333,42 +361,97 @@ class Transformer(keras.Model):
             cache: as `start_cache` or the step before returned it.
             cache_update_index: int32 `()`. Position of the tokens, from 0.
             encoder_cache: as `start_cache` returned it.
+            return_attention_weights: bool. Also return those of
+                `alignment_attention`.
+            output_matrix: float `(V', D)`, from `output_rows`; scores these
+                tokens only.
 
         Returns:
-            Tuple of the logits, float32 `(B * K, V)`, and the new cache.
+            Tuple of the logits, float32 `(B * K, V)`, and the new cache; with
+            weights also these, float32 `(B * K, S)`.
         """
         encoder_padding_mask, cross_attention_caches = encoder_cache
-        token_ids = ops.expand_dims(decoder_token_ids, 1)  # (B * K, 1)
+        visible, block_caches = cache
+        num_beams = visible.shape[1]
+        token_ids = ops.reshape(decoder_token_ids, (-1, num_beams))
+        x = self.decoder_embedding(token_ids)  # (B, K, D)
         x = self.decoder_position(
-            self.decoder_embedding(token_ids), start_index=cache_update_index
+            x, start_index=cache_update_index, same_position=True
         )
-        self_attention_mask = attention_mask(
-            causal_mask=causal_mask(
-                1, ops.shape(cache[0][0])[2], start_index=cache_update_index
-            )
+        rows = ops.arange(ops.shape(visible)[2], dtype="int32")
+        own = cache_update_index * num_beams + ops.arange(num_beams)
+        visible = ops.logical_or(
+            visible, ops.equal(rows, ops.reshape(own, (1, -1, 1)))
         )
-        new_cache = []
+        new_caches, weights = [], []
         for block, block_cache, cross_attention_cache in zip(
-            self.decoder_blocks, cache, cross_attention_caches, strict=True
+            self.decoder_blocks,
+            block_caches,
+            cross_attention_caches,
+            strict=True,
         ):
-            x, block_cache = block(
+            x, block_cache, block_weights = block(
                 x,
-                self_attention_mask=self_attention_mask,
+                self_attention_mask=visible,
                 encoder_padding_mask=encoder_padding_mask,
                 self_attention_cache=block_cache,
                 cross_attention_cache=cross_attention_cache,
                 cache_update_index=cache_update_index,
+                return_attention_weights=True,
                 training=False,
             )
-            new_cache.append(block_cache)
-        return ops.squeeze(self._logits(x), 1), new_cache
+            new_caches.append(block_cache)
+            weights.append(block_weights)
+        logits = self._logits(x, output_matrix)  # (B, K, V)
+        logits = ops.reshape(
+            logits, (-1, logits.shape[-1] or ops.shape(logits)[-1])
+        )
+        results = (logits, (visible, new_caches))
+        if return_attention_weights:
+            attention = self.alignment_attention(weights)  # (B, K, S)
+            source_length = ops.shape(attention)[2]
+            results += (ops.reshape(attention, (-1, source_length)),)
+        return results
 
-    def _logits(self, x):  # (B, T, D) -> float32 (B, T, V)
+    def alignment_attention(self, weights):
+        """Picks the attention that says best which words belong together.
+
+        Args:
+            weights: list of L tuples `(self_weights, cross_weights)`, as
+                `decode` returns them.
+
+        Returns:
+            float32 `(B, T, S)`: the encoder-decoder attention of the last
+            block but one, averaged over its heads.
+
+        Reference:
+            Jointly Learning to Align and Translate with Transformer Models
+            (Garg et al., 2019), section 4.1.
+        """
+        _, cross_weights = weights[max(len(weights) - 2, 0)]
+        return ops.mean(cross_weights, axis=1)
+
+    def output_rows(self, token_ids):
+        """The part of the output projection that scores some tokens only.
+
+        Args:
+            token_ids: int `(V',)`. A shortlist of the vocabulary.
+
+        Returns:
+            float `(V', D)`, for `decode_step`.
+        """
+        if self.output_projection is None:
+            matrix = self.decoder_embedding.embeddings
+        else:
+            matrix = ops.transpose(self.output_projection.kernel)
+        return ops.take(matrix, token_ids, axis=0)
+
+    def _logits(self, x, output_matrix=None):  # -> float32 (B, T, V)
         if self.decoder_normalization is not None:
             x = self.decoder_normalization(x)
-        if self.output_projection is None:
-            return self.decoder_embedding.project(x)
-        return ops.cast(self.output_projection(x), "float32")
+        if output_matrix is None and self.output_projection is not None:
+            return ops.cast(self.output_projection(x), "float32")
+        return self.decoder_embedding.project(x, output_matrix)
 
     def get_config(self):
         config = {"name": self.name, "dtype": self.dtype_policy.name}

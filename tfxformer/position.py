@@ -49,6 +49,8 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
     Call arguments:
         inputs: float `(B, T, D)`.
         start_index: int or int32 `()`. Position of the first token.
+        same_position: bool. All T tokens stand at `start_index`: they are
+            beams of one sentence.
 
     Returns:
         float32 `(B, T, D)`.
@@ -60,14 +62,15 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
     def __init__(self, dtype="float32", **kwargs):
         super().__init__(dtype=dtype, **kwargs)
 
-    def call(self, inputs, start_index=0):
-        positions = ops.arange(ops.shape(inputs)[1], dtype="int32")
+    def call(self, inputs, start_index=0, same_position=False):
+        length = 1 if same_position else ops.shape(inputs)[1]
+        positions = ops.arange(length, dtype="int32")
         encoding = sinusoidal_encoding(
             start_index + positions, inputs.shape[-1]
         )
         return ops.cast(inputs, "float32") + encoding
 
-    def compute_output_spec(self, inputs, start_index=0):
+    def compute_output_spec(self, inputs, start_index=0, same_position=False):
         return keras.KerasTensor(inputs.shape, dtype="float32")
 
 
@@ -81,6 +84,8 @@ class LearnedPositionEncoding(keras.layers.Layer):
     Call arguments:
         inputs: float `(B, T, D)`.
         start_index: int or int32 `()`. Position of the first token.
+        same_position: bool. All T tokens stand at `start_index`: they are
+            beams of one sentence.
 
     Returns:
         float32 `(B, T, D)`.
@@ -106,8 +111,8 @@ class LearnedPositionEncoding(keras.layers.Layer):
             ),
         )
 
-    def call(self, inputs, start_index=0):
-        length = ops.shape(inputs)[1]
+    def call(self, inputs, start_index=0, same_position=False):
+        length = 1 if same_position else ops.shape(inputs)[1]
         if isinstance(length, int) and length > self.max_length:
             raise ValueError(
                 "The sequence is longer than the learned positions. Received: "

@@ -1,62 +1,27 @@
 """Text to text over a run or a SavedModel."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
-from tfxformer.decoding import greedy_search
 from tfxformer.errors import InputError
-from tfxformer.lines import (
-    MAX_EXTRA_LENGTH,
-    detokenize_line,
-    one_line,
-    tokenize_lines,
-)
-from tfxformer.lite import SETTINGS, LiteTranslator
-from tfxformer.masking import padding_mask
+from tfxformer.host import Translator
+from tfxformer.lite import SETTINGS, LiteTranslator, check_supported
+from tfxformer.options import SearchOptions
 from tfxformer.run_folder import Run, load_run
+from tfxformer.search import score, search
 from tfxformer.tokenizer import Tokenizer
 
 BATCH_TOKENS = 2048  # most source positions decoded at once
 
-
-def translate_token_ids(model, encoder_token_ids):
-    """Decodes greedily, at most 50 tokens more than the source has.
-
-    Args:
-        model: a `Transformer`.
-        encoder_token_ids: int32 `(B, S)`, each ended by `</s>`; 0 = padding.
-
-    Returns:
-        Tuple of int32 `(B, S + 50)`, up to and with `</s>`, then padding,
-        and the sum of the log-probabilities, float32 `(B,)`. A source of
-        `</s>` alone gives padding and 0.
-
-    Reference:
-        Attention Is All You Need, section 6.1 (the length limit).
-    """
-    real = tf.cast(padding_mask(encoder_token_ids), tf.int32)
-    lengths = tf.reduce_sum(real, axis=1)
-    source_length = encoder_token_ids.shape[1]
-    if source_length is None:
-        source_length = tf.shape(encoder_token_ids)[1]
-    max_length = source_length + MAX_EXTRA_LENGTH
-    cache, encoder_cache = model.start_cache(encoder_token_ids, max_length)
-
-    def next_logits(token_ids, cache, index):
-        return model.decode_step(token_ids, cache, index, encoder_cache)
-
-    return greedy_search(
-        next_logits,
-        cache,
-        max_lengths=tf.where(lengths > 1, lengths + MAX_EXTRA_LENGTH, 0),
-        max_length=max_length,
-    )
+IDS = tf.TensorSpec((None, None), tf.int32)
+COUNTS = tf.TensorSpec((None,), tf.int32)
 
 
-class RunTranslator:
+class RunTranslator(Translator):
     """Translates with a trained run.
 
     Args:
@@ -64,46 +29,80 @@ class RunTranslator:
     """
 
     def __init__(self, run: Run):
-        self.run = run
-        self._translate = tf.function(
-            lambda ids: translate_token_ids(run.model, ids)[0],
-            input_signature=[tf.TensorSpec((None, None), tf.int32)],
+        super().__init__(
+            run.source_tokenizer,
+            run.target_tokenizer,
+            run.max_source_length,
+            BATCH_TOKENS,
+        )
+        self.model = run.model
+        self._functions: dict = {}
+        self._score_function = tf.function(
+            lambda source, target: score(self.model, source, target),
+            input_signature=[IDS, IDS],
         )
 
-    def translate(self, lines: list[str], first_line: int = 1) -> list[str]:
-        """Translates lines, in batches of similar length.
-
-        Args:
-            lines: list of strings.
-            first_line: int. Number of the first line, for warnings.
-
-        Returns:
-            list of as many strings; blank lines stay empty.
-        """
-        ids = tokenize_lines(
-            self.run.source_tokenizer,
-            lines,
-            self.run.max_source_length,
-            first_line,
+    def _decode(self, batch, options, worker):
+        shortlist = None
+        if options.shortlist is not None:
+            shortlist = self.shortlist_ids(options.shortlist)
+            shortlist = np.union1d(shortlist, np.unique(batch.prefix))
+        key = dataclasses.replace(
+            options,
+            seed=0,
+            min_length=0,
+            min_length_ratio=0.0,
+            max_length=None,
+            max_length_ratio=None,
+            shortlist=None,
         )
-        translations = [""] * len(lines)
-        filled = [i for i in range(len(lines)) if len(ids[i]) > 1]
-        for batch in batches_by_length([len(ids[i]) for i in filled]):
-            rows = [filled[i] for i in batch]
-            sources = tf.ragged.constant([ids[i] for i in rows], tf.int32)
-            outputs = self._translate(sources.to_tensor()).numpy()
-            for row, output in zip(rows, outputs, strict=True):
-                limit = len(ids[row]) + MAX_EXTRA_LENGTH
-                translations[row] = detokenize_line(
-                    self.run.target_tokenizer,
-                    output[:limit].tolist(),
-                    first_line + row,
-                )
-        return translations
+        if key not in self._functions:  # these options are part of the graph
+            self._functions[key] = self._function(options)
+        arguments = [tf.constant(x) for x in batch]
+        if shortlist is None:
+            outputs = self._functions[key](*arguments, None)
+        else:
+            arguments[1] = tf.constant(
+                np.searchsorted(shortlist, batch.prefix).astype(np.int32)
+            )
+            outputs = self._functions[key](*arguments, tf.constant(shortlist))
+        token_ids, scores, log_probs = (x.numpy() for x in outputs)
+        if shortlist is not None:
+            token_ids = shortlist[token_ids]
+        return token_ids, scores, log_probs
+
+    def _function(self, options: SearchOptions):
+        blocked = None
+        if options.blocked:
+            blocked = np.zeros(self.target_tokenizer.vocabulary_size, bool)
+            blocked[self.blocked_ids(options)] = True
+
+        @tf.function(reduce_retracing=True)
+        def decode(source, prefix, most, least, seeds, shortlist):
+            is_blocked = blocked
+            if blocked is not None and shortlist is not None:
+                is_blocked = tf.gather(blocked, shortlist)
+            return search(
+                self.model,
+                source,
+                prefix,
+                most,
+                least,
+                options,
+                is_blocked,
+                seeds,
+                shortlist,
+            )
+
+        return decode
+
+    def _score(self, encoder_token_ids, target_token_ids, worker):
+        outputs = self._score_function(encoder_token_ids, target_token_ids)
+        return tuple(x.numpy() for x in outputs)
 
 
-class SavedModelTranslator:
-    """Translates with a SavedModel: text in, text out, all in its graph.
+class SavedModelTranslator(Translator):
+    """Translates with the signatures of a SavedModel that take token ids.
 
     Args:
         folder: string or path. The SavedModel, or the folder of its
@@ -118,66 +117,102 @@ class SavedModelTranslator:
         assets = folder / "assets"
         try:
             settings = json.loads((assets / SETTINGS).read_text("utf-8"))
-            self._max_source_length = settings["max_source_length"]
-            self._tokenizer = Tokenizer.from_file(
-                assets / settings["source_tokenizer"]
+            self.beam_size = int(settings["beam_size"])
+            max_source_length = int(settings["max_source_length"])
+            source_tokenizer, target_tokenizer = (
+                Tokenizer.from_file(assets / settings[name])
+                for name in ("source_tokenizer", "target_tokenizer")
             )
         except (OSError, ValueError, KeyError, TypeError):
             raise InputError(
                 f"{folder}: a SavedModel, but not one of python -m export"
             ) from None
-        self._tokenizer.in_graph()  # loads the tokenizer's operators
+        super().__init__(
+            source_tokenizer, target_tokenizer, max_source_length, BATCH_TOKENS
+        )
+        source_tokenizer.in_graph()  # loads the tokenizer's operators
         try:
             self._model = tf.saved_model.load(folder)
-            self._translate = self._model.signatures["serving_default"]
+            signatures = self._model.signatures
+            self._greedy = signatures["search_greedy"]
+            self._beam = signatures["search_beam"]
+            self._sample = signatures["search_sample"]
+            self._score_signature = signatures["score"]
         except (OSError, IndexError, KeyError, tf.errors.OpError) as error:
             reason = str(error).strip().split("\n")[0][:200]
             raise InputError(
                 f"{folder}: damaged; export it again ({reason})"
             ) from None
 
-    def translate(self, lines: list[str], first_line: int = 1) -> list[str]:
-        """Translates lines, in batches of similar length.
+    def _check(self, options):
+        taken = {"n_best", "blocked"}
+        if options.sampling:
+            taken |= {"sampling", "temperature", "top_k", "top_p", "seed"}
+        elif options.beam_size > 1:
+            taken |= {
+                "coverage_penalty",
+                "length_penalty",
+                "patience",
+                "repetition_penalty",
+            }
+        check_supported(options, taken, self.beam_size, "SavedModel")
 
-        Args:
-            lines: list of strings.
-            first_line: int. Number of the first line, for warnings.
-
-        Returns:
-            list of as many strings; blank lines stay empty.
-        """
-        lengths = [
-            len(ids)
-            for ids in tokenize_lines(
-                self._tokenizer, lines, self._max_source_length, first_line
+    def _decode(self, batch, options, worker):
+        blocked = np.zeros(self.target_tokenizer.vocabulary_size, bool)
+        blocked[self.blocked_ids(options)] = True
+        inputs = {
+            "encoder_token_ids": tf.constant(batch.encoder_token_ids),
+            "prefix": tf.constant(batch.prefix),
+            "max_lengths": tf.constant(batch.max_lengths),
+            "min_lengths": tf.constant(batch.min_lengths),
+            "blocked": tf.constant(blocked),
+        }
+        if options.sampling:
+            seeds = np.repeat(batch.seeds, options.n_best)
+            seeds += np.tile(
+                np.arange(options.n_best, dtype=np.int32), len(batch.seeds)
             )
-        ]
-        translations = [""] * len(lines)
-        for batch in batches_by_length(lengths):
-            text = tf.constant([lines[i] for i in batch])
-            outputs = self._translate(text=text)["translation"].numpy()
-            for row, output in zip(batch, outputs, strict=True):
-                translations[row] = one_line(output.decode("utf-8", "replace"))
-        return translations
-
-
-def batches_by_length(lengths: list[int]) -> list[list[int]]:
-    """Groups sentences of similar length, at most `BATCH_TOKENS` a batch.
-
-    Args:
-        lengths: list of ints.
-
-    Returns:
-        list of lists of indices into `lengths`.
-    """
-    batches: list[list[int]] = []
-    for index in np.argsort(lengths, kind="stable").tolist():
-        # Sorted: the newcomer is the longest and sets the width.
-        if batches and (len(batches[-1]) + 1) * lengths[index] <= BATCH_TOKENS:
-            batches[-1].append(index)
+            inputs = {
+                name: tensor
+                if name == "blocked"
+                else tf.repeat(tensor, options.n_best, axis=0)
+                for name, tensor in inputs.items()
+            }
+            outputs = self._sample(
+                **inputs,
+                seeds=tf.constant(seeds),
+                temperature=tf.constant(float(options.temperature)),
+                top_k=tf.constant(options.top_k),
+                top_p=tf.constant(float(options.top_p)),
+            )
+        elif options.beam_size > 1:
+            outputs = self._beam(
+                **inputs,
+                n_best=tf.constant(options.n_best),
+                length_penalty=tf.constant(float(options.length_penalty)),
+                coverage_penalty=tf.constant(float(options.coverage_penalty)),
+                patience=tf.constant(float(options.patience or 2.0)),
+                repetition_penalty=tf.constant(
+                    float(options.repetition_penalty)
+                ),
+            )
         else:
-            batches.append([index])
-    return batches
+            outputs = self._greedy(**inputs)
+        arrays = (
+            outputs[name].numpy()
+            for name in ("token_ids", "score", "log_probability")
+        )
+        rows = len(batch.seeds)
+        return tuple(x.reshape((rows, -1, *x.shape[2:])) for x in arrays)
+
+    def _score(self, encoder_token_ids, target_token_ids, worker):
+        outputs = self._score_signature(
+            encoder_token_ids=tf.constant(encoder_token_ids),
+            target_token_ids=tf.constant(target_token_ids),
+        )
+        return tuple(
+            outputs[name].numpy() for name in ("log_probs", "attention")
+        )
 
 
 def saved_model_folder(folder: Path) -> Path:
@@ -207,8 +242,7 @@ def load_translator(path):
             `.tflite` file.
 
     Returns:
-        An object whose `translate(lines)` takes and returns a list of
-        strings: a `RunTranslator`, `SavedModelTranslator` or
+        A `Translator`: a `RunTranslator`, `SavedModelTranslator` or
         `LiteTranslator`.
 
     Raises:
