@@ -319,9 +319,8 @@ class Transformer(keras.Model):
         rows = ops.concatenate(
             [ops.zeros_like(decoder_token_ids)] * beam_size, axis=1
         )
-        visible = ops.expand_dims(rows, 1) + ops.zeros(
-            (1, beam_size, 1), "int32"
-        )
+        beams = ops.zeros((1, beam_size, 1), "int32")
+        visible = ops.expand_dims(rows, 1) + beams > 0
         empty = ops.cast(
             ops.expand_dims(ops.expand_dims(rows, 1), 3), self.compute_dtype
         ) + ops.zeros((1, self.num_heads, 1, self.key_dim), self.compute_dtype)

@@ -54,18 +54,17 @@ class RunTranslator(Translator):
             min_length_ratio=0.0,
             max_length=None,
             max_length_ratio=None,
-            shortlist=None,
+            shortlist=options.shortlist and (),
         )
         if key not in self._functions:  # these options are part of the graph
             self._functions[key] = self._function(options)
         arguments = [tf.constant(x) for x in batch]
-        if shortlist is None:
-            outputs = self._functions[key](*arguments, None)
-        else:
+        if shortlist is not None:
             arguments[1] = tf.constant(
                 np.searchsorted(shortlist, batch.prefix).astype(np.int32)
             )
-            outputs = self._functions[key](*arguments, tf.constant(shortlist))
+            arguments.append(tf.constant(shortlist))
+        outputs = self._functions[key](*arguments)
         token_ids, scores, log_probs = (x.numpy() for x in outputs)
         if shortlist is not None:
             token_ids = shortlist[token_ids]
@@ -77,8 +76,7 @@ class RunTranslator(Translator):
             blocked = np.zeros(self.target_tokenizer.vocabulary_size, bool)
             blocked[self.blocked_ids(options)] = True
 
-        @tf.function(reduce_retracing=True)
-        def decode(source, prefix, most, least, seeds, shortlist):
+        def decode(source, prefix, most, least, seeds, shortlist=None):
             is_blocked = blocked
             if blocked is not None and shortlist is not None:
                 is_blocked = tf.gather(blocked, shortlist)
@@ -94,7 +92,10 @@ class RunTranslator(Translator):
                 shortlist,
             )
 
-        return decode
+        signature = [IDS, IDS, COUNTS, COUNTS, COUNTS]
+        if options.shortlist is not None:
+            signature.append(COUNTS)
+        return tf.function(decode, input_signature=signature)
 
     def _score(self, encoder_token_ids, target_token_ids, worker):
         outputs = self._score_function(encoder_token_ids, target_token_ids)
