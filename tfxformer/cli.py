@@ -247,9 +247,8 @@ def translate(arguments: argparse.Namespace) -> None:
     Raises:
         InputError: if the model, the text or an option cannot be used.
     """
-    values = {
-        field.name: getattr(arguments, field.name) for field in _OPTION_FIELDS
-    }
+    names = [field.name for field in dataclasses.fields(SearchOptions)]
+    values = {name: getattr(arguments, name) for name in names}
     values["blocked"] = tuple(values["blocked"])
     if arguments.shortlist is not None:
         values["shortlist"] = tuple(_read(arguments.shortlist))
