@@ -16,8 +16,8 @@ def scaled_dot_product_attention(
 ):
     """Computes `softmax(Q K^T / sqrt(H)) V`.
 
-    The softmax is computed in float32. A masked probability is exactly 0;
-    a query that may attend to nothing gets zeros.
+    The softmax is computed in float32. A masked probability is exactly 0; a
+    query that may attend to nothing attends to everything alike.
 
     Args:
         query: float `(B, N, T, H)`.
@@ -37,15 +37,13 @@ def scaled_dot_product_attention(
     scores = tf.matmul(query, key, transpose_b=True)  # (B, N, T, S)
     scores = ops.cast(scores, "float32")
     if attention_mask is not None:
-        scores = ops.where(attention_mask, scores, -1e9)
+        scores += ops.where(attention_mask, 0.0, -1e9)
     weights = tf.nn.softmax(scores)
-    if attention_mask is not None:
-        weights = ops.where(attention_mask, weights, 0.0)
     dropped = weights if dropout is None else dropout(weights)
     return tf.matmul(ops.cast(dropped, value.dtype), value), weights
 
 
-def update_cache(cache, update, index):
+def update_cache(cache, update, index, rows):
     """Writes one position of a cache, which has a row for each of K beams.
 
     `cache[:, :, index * K + k] = update[:, :, k]`. A select over rows is a
@@ -56,16 +54,18 @@ def update_cache(cache, update, index):
         cache: float `(B, N, max_length * K, H)`.
         update: float `(B, N, K, H)`.
         index: int32 `()`. The position to write.
+        rows: int32 `(max_length * K,)`: 0, 1, 2, ...
 
     Returns:
         float `(B, N, max_length * K, H)`.
     """
     num_beams = update.shape[2]
-    rows = ops.arange(ops.shape(cache)[2], dtype="int32")
+    positions = rows
     if num_beams > 1:
+        positions = rows // num_beams
         update = ops.take(update, rows % num_beams, axis=2)
-    here = ops.equal(rows // num_beams, index)
-    return ops.where(ops.reshape(here, (1, 1, -1, 1)), update, cache)
+    here = ops.reshape(ops.equal(positions, index), (1, 1, -1, 1))
+    return ops.where(here, update, cache)
 
 
 @keras.saving.register_keras_serializable("tfxformer")
@@ -95,7 +95,8 @@ class MultiHeadAttention(keras.layers.Layer):
         query: float `(B, T, D)`.
         value: float `(B, S, D)`. What to attend to, the query itself by
             default. Not read when a cache holds the keys and values.
-        attention_mask: bool `(B, T, S)` or broadcastable; True = attend.
+        attention_mask: bool `(B, T, S)` or broadcastable; True = attend. Not
+            optional where a cache is written.
         cache: tuple of two float: keys and values. `(B, N, S, H)`; with a
             `cache_update_index` `(B, N, max_length * K, H)`.
         cache_update_index: int32 `()`. Position at which the cache is
@@ -160,9 +161,12 @@ class MultiHeadAttention(keras.layers.Layer):
         elif cache_update_index is None:
             key, value = cache
         else:
-            new_key, new_value = self.project(value)  # (B, N, K, H)
-            key = update_cache(cache[0], new_key, cache_update_index)
-            value = update_cache(cache[1], new_value, cache_update_index)
+            # Numbered by the mask, which all layers have in common.
+            rows = ops.arange(ops.shape(attention_mask)[-1], dtype="int32")
+            key, value = (
+                update_cache(old, new, cache_update_index, rows)
+                for old, new in zip(cache, self.project(value), strict=True)
+            )
         if attention_mask is not None:
             attention_mask = ops.expand_dims(attention_mask, 1)
         output, weights = scaled_dot_product_attention(

@@ -2,7 +2,6 @@
 
 import keras
 import numpy as np
-import tensorflow as tf
 from keras import ops
 
 
@@ -45,24 +44,19 @@ class TokenEmbedding(keras.layers.Layer):
         vectors = ops.take(self.embeddings, token_ids, axis=0)
         return ops.cast(vectors, self.compute_dtype) * self.hidden_dim**0.5
 
-    def project(self, decoder_sequence, matrix=None):
-        """Scores each token of the vocabulary: `x E^T`, the tied output.
+    def output_matrix(self, token_ids=None):
+        """The matrix of the tied output projection, `E^T`.
 
         Args:
-            decoder_sequence: float `(B, T, D)`.
-            matrix: float `(V', D)`, instead of E: scores a part only.
+            token_ids: int `(V',)`. Only these columns, a shortlist.
 
         Returns:
-            Logits, float32 `(B, T, V)`.
+            float `(D, V)`, or `(D, V')`.
         """
-        matrix = self.embeddings if matrix is None else matrix
-        matrix = ops.cast(matrix, self.compute_dtype)
-        x = ops.cast(decoder_sequence, self.compute_dtype)
-        rows = ops.reshape(x, (-1, self.hidden_dim))  # (B * T, D)
-        logits = tf.matmul(rows, matrix, transpose_b=True)
-        size = logits.shape[-1] or ops.shape(logits)[-1]
-        logits = ops.reshape(logits, (-1, ops.shape(x)[1], size))
-        return ops.cast(logits, "float32")
+        matrix = self.embeddings
+        if token_ids is not None:
+            matrix = ops.take(matrix, token_ids, axis=0)
+        return ops.transpose(ops.cast(matrix, self.compute_dtype))
 
     def get_config(self):
         return {

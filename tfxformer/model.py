@@ -287,10 +287,16 @@ class Transformer(keras.Model):
                 training=training,
             )
             weights.append(block_weights)
-        logits = self._logits(x)
+        logits = self._logits(x, self.output_matrix())
         return (logits, weights) if return_attention_weights else logits
 
-    def start_cache(self, encoder_token_ids, decoder_token_ids, beam_size=1):
+    def start_cache(
+        self,
+        encoder_token_ids,
+        decoder_token_ids,
+        beam_size=1,
+        shortlist=None,
+    ):
         """Reads the source and prepares decoding, one token after the other.
 
         Args:
@@ -298,6 +304,7 @@ class Transformer(keras.Model):
             decoder_token_ids: int `(B, max_length)`. Only its shape counts:
                 the most tokens to decode.
             beam_size: int, K. Hypotheses per sentence.
+            shortlist: int `(V',)`, or None. Score only these tokens.
 
         Returns:
             Tuple `(cache, encoder_cache)`. `cache` changes at each step: a
@@ -305,8 +312,9 @@ class Transformer(keras.Model):
             `(key, value)`, float `(B, N, max_length * K, H)`. Row `t * K + k`
             holds beam k at position t; `visible[b, k]` marks the rows that
             hypothesis k consists of. `encoder_cache` never changes: a tuple
-            of the padding mask, bool `(B, S)`, and a list of L `(key,
-            value)`, float `(B, N, S, H)`, the projected encoder output.
+            of the padding mask, bool `(B, S)`, a list of L `(key, value)`,
+            float `(B, N, S, H)`, the projected encoder output, and the output
+            matrix, float `(D, V)`.
         """
         encoder_sequence = self.encode(encoder_token_ids, training=False)
         cross_attention_caches = [
@@ -317,7 +325,8 @@ class Transformer(keras.Model):
         ]
         # Batch and length come in by broadcasting: TFLite then knows shapes.
         rows = ops.concatenate(
-            [ops.zeros_like(decoder_token_ids)] * beam_size, axis=1
+            [ops.zeros_like(decoder_token_ids, dtype="int32")] * beam_size,
+            axis=1,
         )
         beams = ops.zeros((1, beam_size, 1), "int32")
         visible = ops.expand_dims(rows, 1) + beams > 0
@@ -325,7 +334,11 @@ class Transformer(keras.Model):
             ops.expand_dims(ops.expand_dims(rows, 1), 3), self.compute_dtype
         ) + ops.zeros((1, self.num_heads, 1, self.key_dim), self.compute_dtype)
         cache = (visible, [(empty, empty) for _ in self.decoder_blocks])
-        return cache, (padding_mask(encoder_token_ids), cross_attention_caches)
+        return cache, (
+            padding_mask(encoder_token_ids),
+            cross_attention_caches,
+            self.output_matrix(shortlist),
+        )
 
     def reorder_cache(self, cache, parents):
         """Makes each hypothesis continue another one of its sentence.
@@ -350,7 +363,6 @@ class Transformer(keras.Model):
         cache_update_index,
         encoder_cache,
         return_attention_weights=False,
-        output_matrix=None,
     ):
         """Scores the token that follows, given the last one and the cache.
 
@@ -362,14 +374,12 @@ class Transformer(keras.Model):
             encoder_cache: as `start_cache` returned it.
             return_attention_weights: bool. Also return those of
                 `alignment_attention`.
-            output_matrix: float `(V', D)`, from `output_rows`; scores these
-                tokens only.
 
         Returns:
             Tuple of the logits, float32 `(B * K, V)`, and the new cache; with
             weights also these, float32 `(B * K, S)`.
         """
-        encoder_padding_mask, cross_attention_caches = encoder_cache
+        encoder_padding_mask, cross_attention_caches, matrix = encoder_cache
         visible, block_caches = cache
         num_beams = visible.shape[1]
         token_ids = ops.reshape(decoder_token_ids, (-1, num_beams))
@@ -401,10 +411,8 @@ class Transformer(keras.Model):
             )
             new_caches.append(block_cache)
             weights.append(block_weights)
-        logits = self._logits(x, output_matrix)  # (B, K, V)
-        logits = ops.reshape(
-            logits, (-1, logits.shape[-1] or ops.shape(logits)[-1])
-        )
+        logits = self._logits(x, matrix)  # (B, K, V)
+        logits = ops.reshape(logits, (-1, ops.shape(matrix)[1]))
         results = (logits, (visible, new_caches))
         if return_attention_weights:
             attention = self.alignment_attention(weights)  # (B, K, S)
@@ -430,27 +438,31 @@ class Transformer(keras.Model):
         _, cross_weights = weights[max(len(weights) - 2, 0)]
         return ops.mean(cross_weights, axis=1)
 
-    def output_rows(self, token_ids):
-        """The part of the output projection that scores some tokens only.
+    def output_matrix(self, token_ids=None):
+        """The matrix that turns the last layer's output into logits.
 
         Args:
-            token_ids: int `(V',)`. A shortlist of the vocabulary.
+            token_ids: int `(V',)`. Only these columns, a shortlist.
 
         Returns:
-            float `(V', D)`, for `decode_step`.
+            float `(D, V)`, or `(D, V')`.
         """
         if self.output_projection is None:
-            matrix = self.decoder_embedding.embeddings
-        else:
-            matrix = ops.transpose(self.output_projection.kernel)
-        return ops.take(matrix, token_ids, axis=0)
+            return self.decoder_embedding.output_matrix(token_ids)
+        matrix = ops.cast(self.output_projection.kernel, self.compute_dtype)
+        if token_ids is None:
+            return matrix
+        return ops.take(matrix, token_ids, axis=1)
 
-    def _logits(self, x, output_matrix=None):  # -> float32 (B, T, V)
+    def _logits(self, x, output_matrix):  # -> float32 (B, T, V)
         if self.decoder_normalization is not None:
             x = self.decoder_normalization(x)
-        if output_matrix is None and self.output_projection is not None:
-            return ops.cast(self.output_projection(x), "float32")
-        return self.decoder_embedding.project(x, output_matrix)
+        rows = ops.reshape(x, (-1, self.hidden_dim))  # (B * T, D)
+        rows = ops.cast(rows, output_matrix.dtype)
+        logits = ops.cast(ops.matmul(rows, output_matrix), "float32")
+        return ops.reshape(
+            logits, (-1, ops.shape(x)[1], ops.shape(output_matrix)[1])
+        )
 
     def get_config(self):
         config = {"name": self.name, "dtype": self.dtype_policy.name}

@@ -54,11 +54,8 @@ def search(
     if use_beams and not _is_number(options.coverage_penalty, 0):
         coverage_penalty = options.coverage_penalty
     cache, encoder_cache = model.start_cache(
-        encoder_token_ids, prefix, num_rows
+        encoder_token_ids, prefix, num_rows, shortlist
     )
-    output_matrix = None
-    if shortlist is not None:
-        output_matrix = model.output_rows(shortlist)
 
     def next_logits(token_ids, cache, index):
         if shortlist is not None:
@@ -69,7 +66,6 @@ def search(
             index,
             encoder_cache,
             return_attention_weights=coverage_penalty is not None,
-            output_matrix=output_matrix,
         )
 
     def rows(x):  # (B,) -> (B * K,)

@@ -5,7 +5,7 @@ import tensorflow as tf
 from tfxformer.decoding.greedy import log_normalizer, position_row
 
 DEAD = -1e9  # the score of a hypothesis that does not exist
-INCOMPLETE = 1e4  # puts hypotheses without an end behind those with one
+INCOMPLETE = 1e8  # puts hypotheses without an end behind those with one
 
 
 def length_normalizer(lengths, length_penalty, form="gnmt"):
@@ -167,7 +167,7 @@ def beam_search(  # noqa: PLR0915
 
         # The K best tokens of each hypothesis, by logits: they are the K best
         # by log-probability, and only these are normalised.
-        width = min(beam_size, logits.shape[-1])
+        width = _least(beam_size, _size(logits, 1))
         values, tokens = tf.math.top_k(allowed, width)  # (B * K, C)
         forced = tf.reshape(tf.gather(prefix, index, axis=1), (-1, 1, 1))
         is_forced = forced != pad_token_id
@@ -177,10 +177,13 @@ def beam_search(  # noqa: PLR0915
         log_probs = beamed(chosen - log_normalizer(logits), width)
 
         # A finished hypothesis goes on with padding, at no cost, and a forced
-        # one with its token: both are one candidate.
+        # one with its token: both are one candidate, the others do not exist.
         tokens = tf.where(finished, pad_token_id, tokens)
         log_probs = tf.where(finished, 0.0, log_probs)
         log_probs += tf.expand_dims(state["log_probs"], 2)
+        is_first = tf.reshape(tf.range(width) < 1, (1, 1, -1))
+        is_one = finished | is_forced
+        log_probs = tf.where(is_one & ~is_first, DEAD, log_probs)
         lengths = state["lengths"] + tf.cast(~state["finished"], tf.int32)
         totals = log_probs
         if adjust is not None:
@@ -199,11 +202,9 @@ def beam_search(  # noqa: PLR0915
                 coverage_bonus(coverage, source_mask, coverage_penalty), 2
             )
         ranks = tf.where(finished, tf.expand_dims(state["ranks"], 2), ranks)
-        is_first = tf.reshape(tf.range(width) < 1, (1, 1, -1))
-        ranks = tf.where((finished | is_forced) & ~is_first, DEAD, ranks)
+        ranks = tf.where(totals > DEAD / 2, ranks, DEAD)
 
         # The K best of all candidates of a sentence.
-        ranks = tf.maximum(ranks, DEAD)
         ranks, best = tf.math.top_k(
             tf.reshape(ranks, (-1, beam_size * width)), beam_size
         )  # (B, K)
@@ -262,6 +263,10 @@ def _size(x, axis):
     return x.shape[axis] or tf.shape(x)[axis]
 
 
+def _least(x, size):
+    return min(x, size) if isinstance(size, int) else tf.minimum(x, size)
+
+
 def _is_done(
     state,
     finished,
@@ -283,7 +288,8 @@ def _is_done(
     best = tf.reduce_max(
         tf.where(finished, ranks, 2 * DEAD), axis=1, keepdims=True
     )
-    done = tf.logical_and(best >= most, n_best < 2)
+    # Not at a draw, which the other one may win by its place in the beam.
+    done = tf.logical_and(best > most, n_best < 2)
     if patience is not None:
         wanted = tf.math.ceil(patience * tf.cast(beam_size, tf.float32))
         count = tf.reduce_sum(

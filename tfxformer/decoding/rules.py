@@ -37,11 +37,9 @@ def forbid_end(logits, index, min_lengths, end_token_id=2):
     Returns:
         float32 `(R, V)`.
     """
-    early = tf.expand_dims(index + 1 < min_lengths, 1)  # (R, 1)
-    is_end = tf.expand_dims(
-        tf.range(tf.shape(logits)[1]) == end_token_id, 0
-    )  # (1, V)
-    return tf.where(early & is_end, BLOCKED, logits)
+    early = tf.where(index + 1 < min_lengths, BLOCKED, 0.0)  # (R,)
+    is_end = tf.one_hot([end_token_id], tf.shape(logits)[1])  # (1, V)
+    return logits + tf.expand_dims(early, 1) * is_end
 
 
 def forbid_repeated_ngrams(logits, token_ids, index, size, end_token_id=2):
