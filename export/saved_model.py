@@ -11,7 +11,7 @@ from tfxformer.lines import MAX_EXTRA_LENGTH
 from tfxformer.lite import SETTINGS
 from tfxformer.options import SearchOptions
 from tfxformer.run_folder import Run
-from tfxformer.search import score, search
+from tfxformer.model_search import score, search
 from tfxformer.tokenizer import END_TOKEN_ID, UNKNOWN_TOKEN_ID
 
 

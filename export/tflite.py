@@ -15,11 +15,30 @@ from tfxformer.errors import InputError
 from tfxformer.lite import SETTINGS
 from tfxformer.options import SearchOptions
 from tfxformer.run_folder import Run
-from tfxformer.search import score, search
+from tfxformer.model_search import score, search
 
 
 def export_tflite(run: Run, paths: dict[str, Path], beam_size: int) -> None:
-    """Writes `.tflite` files, one for each precision.
+    """Writes `.tflite` files, tokenizer and settings inside.
+
+    Args:
+        run: a `Run`.
+        paths: dict from "float32" or "int8" to the path of the file.
+        beam_size: int. K of the beam search.
+
+    Raises:
+        InputError: if the model needs an operator that is not built in.
+    """
+    write_tflite(run.model, paths, beam_size)
+    for path in paths.values():
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr(SETTINGS, json.dumps(settings(run, beam_size)))
+            for name, content in files(run).items():
+                archive.writestr(name, content)
+
+
+def write_tflite(model, paths: dict[str, Path], beam_size: int) -> None:
+    """Writes the graphs of a model, one file for each precision.
 
     Three signatures share the weights; K is `beam_size`. B, S, L and T are
     set by resizing the inputs: all other shapes follow before anything is
@@ -35,7 +54,7 @@ def export_tflite(run: Run, paths: dict[str, Path], beam_size: int) -> None:
       `log_probs` float32 `(B, T)` and `attention` float32 `(B, T, S)`.
 
     Args:
-        run: a `Run`.
+        model: a `Transformer`.
         paths: dict from "float32" or "int8" to the path of the file. With
             "int8" weights are stored in 8 bits; activations stay float32
             (dynamic range quantisation).
@@ -44,17 +63,13 @@ def export_tflite(run: Run, paths: dict[str, Path], beam_size: int) -> None:
     Raises:
         InputError: if the model needs an operator that is not built in.
     """
-    signatures = _signatures(run.model, beam_size)
+    signatures = _signatures(model, beam_size)
     with tempfile.TemporaryDirectory() as folder:
         module = tf.Module()
         module.functions = list(signatures.values())
         tf.saved_model.save(module, folder, signatures=signatures)
         for precision, path in paths.items():
             path.write_bytes(_convert(folder, list(signatures), precision))
-            with zipfile.ZipFile(path, "a") as archive:
-                archive.writestr(SETTINGS, json.dumps(settings(run, beam_size)))
-                for name, content in files(run).items():
-                    archive.writestr(name, content)
 
 
 def _signatures(model, beam_size: int) -> dict:

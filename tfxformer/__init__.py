@@ -39,7 +39,7 @@ _MODULE_OF_NAME = {
     "load_translator": "translator",
     "padding_mask": "masking",
     "scaled_dot_product_attention": "attention",
-    "search": "search",
+    "search": "model_search",
     "sinusoidal_encoding": "position",
 }
 

@@ -12,7 +12,7 @@ from tfxformer.host import Translator
 from tfxformer.lite import SETTINGS, LiteTranslator, check_supported
 from tfxformer.options import SearchOptions
 from tfxformer.run_folder import Run, load_run
-from tfxformer.search import score, search
+from tfxformer.model_search import score, search
 from tfxformer.tokenizer import Tokenizer
 
 BATCH_TOKENS = 2048  # most source positions decoded at once
