@@ -45,25 +45,7 @@ def main() -> None:  # noqa: PLR0912
     source = np.random.default_rng(0).integers(
         4, VOCABULARY_SIZE, (STREAM, SOURCE_LENGTH), dtype=np.int32
     )
-    variants: dict = {"KerasHub": [engines.KerasHub(model)]}
-    variants["without a cache"] = [engines.WithoutCache(model)]
-    variants["Keras model"] = [engines.Keras(model)]
-    variants["SavedModel"] = [engines.SavedModel(model)]
-    for precision in ("float32", "int8"):
-        variants[f"TFLite {precision}"] = [
-            engines.Lite(model, precision, threads, options.group)
-            for threads in options.threads
-        ]
-        variants[f"CTranslate2 {precision}"] = [
-            engines.CTranslate2(model, precision, threads)
-            for threads in options.threads
-        ]
-    streams = {
-        f"CTranslate2 {precision}": engines.CTranslate2(
-            model, precision, 1, max(options.threads)
-        )
-        for precision in ("float32", "int8")
-    }
+    variants, streams = _engines(model, options)
     if options.engines:
         variants = {name: variants[name] for name in options.engines}
     beams = (1, engines.BEAM_SIZE)
@@ -120,6 +102,34 @@ def main() -> None:  # noqa: PLR0912
         key = name, beam_size, batch
         speeds[key] = max(speed, speeds.get(key, 0))
     _print(speeds, variants, beams)
+
+
+def _engines(model, options) -> tuple[dict, dict]:
+    """Engines by name, in each way to run them; and those for the stream."""
+    from benchmarks import engines
+
+    _say("making the engines")
+    variants: dict = {"KerasHub": [engines.KerasHub(model)]}
+    variants["without a cache"] = [engines.WithoutCache(model)]
+    variants["Keras model"] = [engines.Keras(model)]
+    variants["SavedModel"] = [engines.SavedModel(model)]
+    for precision, content in engines.lite_files(model).items():
+        variants[f"TFLite {precision}"] = [
+            engines.Lite(content, threads, options.group)
+            for threads in options.threads
+        ]
+        variants[f"CTranslate2 {precision}"] = [
+            engines.CTranslate2(model, precision, threads)
+            for threads in options.threads
+        ]
+    workers = max(options.threads)
+    streams = {
+        f"CTranslate2 {precision}": engines.CTranslate2(
+            model, precision, 1, workers
+        )
+        for precision in ("float32", "int8")
+    }
+    return variants, streams
 
 
 def _say(message: str) -> None:

@@ -26,16 +26,20 @@ def forced_lengths(count: int) -> np.ndarray:
     return np.full(count, STEPS, np.int32)
 
 
-class Lite:
-    """The `.tflite` file; more threads are more interpreters."""
+def lite_files(model) -> dict[str, bytes]:
+    """The content of `.tflite` files by precision."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {name: Path(folder, name) for name in ("float32", "int8")}
+        write_tflite(model, paths, BEAM_SIZE)
+        return {name: path.read_bytes() for name, path in paths.items()}
 
-    def __init__(self, model, precision: str, threads: int, group: int):
+
+class Lite:
+    """A `.tflite` file; more threads are more interpreters."""
+
+    def __init__(self, content: bytes, threads: int, group: int):
         from ai_edge_litert.interpreter import Interpreter
 
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "model.tflite")
-            write_tflite(model, {precision: path}, BEAM_SIZE)
-            content = path.read_bytes()
         self._runners = []
         for _ in range(threads):
             interpreter = Interpreter(model_content=content, num_threads=1)
