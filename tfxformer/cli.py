@@ -291,6 +291,11 @@ def translate(arguments: argparse.Namespace) -> None:
                 _print(texts)
             sys.stdout.buffer.flush()
             first_line += len(chunk)
+        if prefixes is not None and next(prefixes, None) is not None:
+            raise InputError(
+                f"{arguments.prefixes}: more prefixes than the "
+                f"{first_line - 1} lines"
+            )
 
 
 def _align(translator, chunk, found, columns, first_line) -> None:

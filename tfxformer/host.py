@@ -42,15 +42,16 @@ class ScoredTranslation(NamedTuple):
     """A translation with what the model thinks of it."""
 
     log_probability: float  # in nats, </s> included
-    pieces: list[str]  # of the translation; the last one is </s>
+    pieces: list[str]  # of the translation, with </s> if it has an end
     log_probabilities: list[float]  # of each piece
     source_pieces: list[str]  # without </s>
     attention: np.ndarray  # float (pieces, source_pieces + </s>)
 
     def word_attention(self) -> np.ndarray:
         """Soft alignment: float (target words, source words)."""
+        count = len(self.pieces) - (self.pieces[-1:] == ["</s>"])
         return word_attention(
-            self.attention[:-1, :-1], self.source_pieces, self.pieces[:-1]
+            self.attention[:count, :-1], self.source_pieces, self.pieces[:count]
         )
 
     def alignment(self) -> list[tuple[int, int]]:
