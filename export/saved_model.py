@@ -9,9 +9,9 @@ import tensorflow as tf
 from export.settings import files, settings
 from tfxformer.lines import MAX_EXTRA_LENGTH
 from tfxformer.lite import SETTINGS
+from tfxformer.model_search import score, search
 from tfxformer.options import SearchOptions
 from tfxformer.run_folder import Run
-from tfxformer.model_search import score, search
 from tfxformer.tokenizer import END_TOKEN_ID, UNKNOWN_TOKEN_ID
 
 

@@ -13,9 +13,9 @@ from tensorflow.python.framework.convert_to_constants import (
 from export.settings import files, settings
 from tfxformer.errors import InputError
 from tfxformer.lite import SETTINGS
+from tfxformer.model_search import score, search
 from tfxformer.options import SearchOptions
 from tfxformer.run_folder import Run
-from tfxformer.model_search import score, search
 
 
 def export_tflite(run: Run, paths: dict[str, Path], beam_size: int) -> None:

@@ -1,5 +1,7 @@
 """What the layers compute, in plain NumPy and float64."""
 
+import itertools
+
 import numpy as np
 
 
@@ -69,3 +71,61 @@ def learning_rate(hidden_dim, warmup_steps, number, factor=1.0):
     return factor * hidden_dim**-0.5 * min(
         number**-0.5, number * warmup_steps**-1.5
     )  # fmt: skip
+
+
+def beam_search(logits_of, steps, beam_size, score, forced=(), patience=1.0):
+    """Sorts all that may follow, at each step; never stops before it must.
+
+    Args:
+        logits_of: callable `tokens -> (logits, allowed)`, float `(V,)` each:
+            what the model says after a tuple of tokens, and that adjusted.
+        steps: int. Most tokens.
+        beam_size: int.
+        score: callable `(tokens, total) -> float`, total the sum of the
+            adjusted log-probabilities.
+        forced: tokens to start with.
+        patience: float. Share of the beam that has to be finished.
+
+    Returns:
+        list of `(tokens, score, log_probability)`, best first, those without
+        an end last.
+    """
+    beam = [((), 0.0, 0.0, 0.0)]  # tokens, score, log-probability, total
+    for index in range(steps):
+        candidates = []
+        for tokens, old_score, log_prob, total in beam:
+            if tokens[-1:] == (2,):
+                candidates.append((tokens, old_score, log_prob, total))
+                continue
+            logits, allowed = logits_of(tokens)
+            log_probs = log_softmax(logits)
+            for token in range(len(logits)):
+                change = allowed[token] - logits[token]
+                if index < len(forced):
+                    if token != forced[index]:
+                        continue
+                    change = 0.0
+                if change > -1e8:  # else it is blocked
+                    longer = (*tokens, token)
+                    new_total = total + log_probs[token] + change
+                    candidates.append(
+                        (
+                            longer,
+                            score(longer, new_total),
+                            log_prob + log_probs[token],
+                            new_total,
+                        )
+                    )
+        beam = sorted(candidates, key=lambda one: -one[1])[:beam_size]
+        ends = sum(tokens[-1] == 2 for tokens, *_ in beam)
+        if ends == len(beam) or ends >= patience * beam_size - 1e-6:
+            break
+    beam.sort(key=lambda one: one[0][-1:] != (2,))
+    return [one[:3] for one in beam]
+
+
+def all_sequences(words, steps):
+    """All that end within so many tokens, as tuples."""
+    for length in range(steps):
+        for sequence in itertools.product(words, repeat=length):
+            yield (*sequence, 2)

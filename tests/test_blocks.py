@@ -239,6 +239,37 @@ def test_decoder_block_step_by_step_equals_the_whole(normalize_first):
         np.testing.assert_allclose(output[:, 0], whole[:, t], atol=1e-5)
 
 
+def test_decoder_block_steps_with_several_beams():
+    layer = block(tfxformer.DecoderBlock)
+    # Two positions of two beams; each beam follows the other one.
+    x, encoded = normal(2, 4, 6), normal(2, 5, 6, seed=1)
+    cache = (normal(2, 2, 6, 3, seed=8), normal(2, 2, 6, 3, seed=9))
+    steps = [
+        [[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0]],
+        [[0, 1, 1, 0, 0, 0], [1, 0, 0, 1, 0, 0]],
+    ]
+    for t, visible in enumerate(steps):
+        output, cache, (self_weights, cross_weights) = layer(
+            x[:, 2 * t : 2 * t + 2],
+            self_attention_mask=np.array([visible], bool),
+            encoder_padding_mask=ENCODER_MASK,
+            self_attention_cache=cache,
+            cross_attention_cache=layer.cross_attention.project(encoded),
+            cache_update_index=t,
+            return_attention_weights=True,
+        )
+    assert self_weights.shape == (2, 2, 2, 6)
+    assert cross_weights.shape == (2, 2, 2, 5)
+    for beam, past in ((0, 1), (1, 0)):
+        whole = layer(
+            x[:, [past, 2 + beam]],
+            encoded,
+            self_attention_mask=CAUSAL[:, :2, :2],
+            encoder_padding_mask=ENCODER_MASK,
+        )
+        np.testing.assert_allclose(output[:, beam], whole[:, 1], atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "block_class", [tfxformer.EncoderBlock, tfxformer.DecoderBlock]
 )

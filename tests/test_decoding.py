@@ -51,15 +51,24 @@ def by_position(script):
     return next_logits
 
 
-def search(next_logits, max_lengths, max_length, cache=(), **arguments):
+def search(next_logits, max_lengths, prefix, cache=(), **arguments):
+    """Greedy search; prefix may be L alone."""
+    if isinstance(prefix, int):
+        prefix = np.zeros([len(max_lengths), prefix], "int32")
+        prefix += arguments.get("pad_token_id", 0)
     token_ids, scores = tfxformer.greedy_search(
-        next_logits, cache, tf.constant(max_lengths), max_length, **arguments
+        next_logits,
+        cache,
+        tf.constant(prefix),
+        tf.constant(max_lengths),
+        **arguments,
     )
     return token_ids.numpy().tolist(), scores.numpy()
 
 
-def search_from(first, max_lengths, max_length=6):
-    return search(from_first, max_lengths, max_length, tf.constant(first))
+def search_from(first, max_lengths, prefix=6, **arguments):
+    cache = tf.constant(first)
+    return search(from_first, max_lengths, prefix, cache, **arguments)
 
 
 def test_the_most_probable_token_is_taken_and_scored():
@@ -70,7 +79,7 @@ def test_the_most_probable_token_is_taken_and_scored():
 
 def test_types_and_shapes():
     token_ids, scores = tfxformer.greedy_search(
-        by_table, (), tf.constant([6, 6]), 6
+        by_table, (), tf.zeros([2, 6], "int32"), tf.constant([6, 6])
     )
     assert (token_ids.dtype, token_ids.shape) == ("int32", (2, 6))
     assert (scores.dtype, scores.shape) == ("float32", (2,))
@@ -205,26 +214,25 @@ def test_a_longer_result_is_only_more_padding():
     assert long == [row + [0] * 4 for row in short]
 
 
-@pytest.mark.parametrize("max_length", [6, tf.constant(6)])
-def test_eager_equals_graph(max_length):
+def test_eager_equals_graph():
     @tf.function(
         input_signature=[
             tf.TensorSpec([None], "int32"),
+            tf.TensorSpec([None, None], "int32"),
             tf.TensorSpec([None], "int32"),
         ]
     )
-    def in_graph(first, max_lengths):
-        return tfxformer.greedy_search(
-            from_first, first, max_lengths, max_length
-        )
+    def in_graph(first, prefix, max_lengths):
+        return tfxformer.greedy_search(from_first, first, prefix, max_lengths)
 
-    for first, max_lengths in [
-        (FIRST, [6, 6, 6]),
-        ([5, 3, 3, 4], [4, 2, 6, 0]),
-        ([4], [6]),
+    for first, max_lengths, max_length in [
+        (FIRST, [6, 6, 6], 6),
+        ([5, 3, 3, 4], [4, 2, 6, 0], 7),
+        ([4], [6], 1),
     ]:
-        token_ids, scores = in_graph(first, max_lengths)
-        expected, expected_scores = search_from(first, max_lengths)
+        prefix = np.zeros([len(first), max_length], "int32")
+        token_ids, scores = in_graph(first, prefix, max_lengths)
+        expected, expected_scores = search_from(first, max_lengths, prefix)
         assert token_ids.numpy().tolist() == expected
         np.testing.assert_allclose(scores, expected_scores, rtol=1e-6)
 
@@ -233,3 +241,93 @@ def test_a_script_by_position():
     script = tf.constant([[3, 5, 2, 4, 4], [2, 3, 3, 3, 3], [4, 4, 4, 4, 2]])
     token_ids, _ = search(by_position(script), [5, 5, 5], 5)
     assert token_ids == [[3, 5, 2, 0, 0], [2, 0, 0, 0, 0], [4, 4, 4, 4, 2]]
+
+
+def test_a_short_prefix_cuts_the_result():
+    assert search_from([5, 3, 3, 4], [6, 6, 2, 6], 3)[0] == [
+        [5, 5, 5],
+        [3, 4, 2],
+        [3, 4, 0],
+        [4, 2, 0],
+    ]
+
+
+def test_a_prefix_is_forced_and_scored():
+    prefix = [
+        [4, 5, 5, 0, 0],
+        [5, 4, 0, 0, 0],
+        [4, 2, 0, 0, 0],
+        [3, 4, 3, 3, 3],
+    ]
+    token_ids, scores = search(by_table, [4, 5, 5, 3], prefix)
+    assert token_ids == [
+        [4, 5, 5, 5, 0],
+        [5, 4, 2, 0, 0],
+        [4, 2, 0, 0, 0],
+        [3, 4, 3, 0, 0],
+    ]
+    # After 4 comes no 5, and after 5 no 4: their logits are a billionth.
+    never = math.log(1e-9)
+    expected = [
+        math.log(2 / 8) + never + 2 * math.log(7 / 8),
+        math.log(1 / 8) + never + math.log(6 / 8),
+        math.log(2 / 8 * 6 / 8),
+        math.log(4 / 8 * 5 / 8 * 1 / 8),
+    ]
+    np.testing.assert_allclose(scores, expected, rtol=1e-5)
+
+
+def without(*words):
+    """A rule that blocks them."""
+
+    def adjust(logits, token_ids, index):
+        return tfxformer.decoding.block_tokens(
+            logits, np.isin(np.arange(6), words)
+        )
+
+    return adjust
+
+
+def test_a_blocked_token_is_not_chosen_and_the_scores_stay():
+    adjust = without(3, 2)
+    token_ids, scores = search(by_table, [3], 4, adjust=adjust)
+    assert token_ids == [[4, 4, 4, 0]]
+    # As the model says, though two of six were blocked.
+    expected = math.log(2 / 8 * 1 / 8 * 1 / 8)
+    np.testing.assert_allclose(scores, [expected], rtol=1e-5)
+
+
+def test_a_prefix_may_have_what_is_blocked():
+    adjust = without(3, 2)
+    token_ids, _ = search(
+        by_table, [5, 5], [[3, 2, 0], [3, 3, 0]], adjust=adjust
+    )
+    assert token_ids == [[3, 2, 0], [3, 3, 4]]
+
+
+def test_a_rule_sees_what_was_chosen():
+    seen = []
+
+    def adjust(logits, token_ids, index):
+        seen.append((int(index), token_ids.numpy().tolist()))
+        return logits
+
+    search_from([3, 4], [6, 6], 4, adjust=adjust)
+    assert seen == [
+        (0, [[0, 0, 0, 0], [0, 0, 0, 0]]),
+        (1, [[3, 0, 0, 0], [4, 0, 0, 0]]),
+        (2, [[3, 4, 0, 0], [4, 2, 0, 0]]),
+    ]
+
+
+def test_the_choice_may_be_another():
+    """The least probable word; it is made of what the rules leave."""
+
+    def choose(logits, index):
+        worst = tf.where(logits > -1e8, -logits, -1e9)
+        return 3 + tf.argmax(worst[:, 3:], axis=1, output_type="int32")
+
+    token_ids, _ = search(
+        by_table, [3], [[0, 3, 0]], adjust=without(5), choose=choose
+    )
+    assert token_ids == [[4, 3, 3]]

@@ -31,11 +31,14 @@ def test_vectors_are_scaled_by_the_root_of_the_width():
     np.testing.assert_allclose(vectors, 2 * MATRIX[[[1, 0], [2, 2]]])
 
 
-def test_projection_is_the_product_with_the_matrix_itself():
-    x = np.array([[[1, 0, 2, 0], [0, 1, 0, 1]]], "float32")
-    # Rows of the matrix times x; no scale here.
-    expected = [[[1, 5, 0], [2, 3, 6]]]
-    np.testing.assert_allclose(embedding().project(x), expected)
+def test_the_output_matrix_is_the_transposed_one_without_a_scale():
+    np.testing.assert_array_equal(embedding().output_matrix(), MATRIX.T)
+
+
+def test_the_output_matrix_of_a_shortlist():
+    np.testing.assert_array_equal(
+        embedding().output_matrix([2, 0, 2]), MATRIX[[2, 0, 2]].T
+    )
 
 
 def test_the_gradient_flows_from_both_uses():
@@ -43,7 +46,7 @@ def test_the_gradient_flows_from_both_uses():
     token_ids, x = np.array([[1]]), np.array([[[1, 0, 2, 0]]], "float32")
     with tf.GradientTape(persistent=True) as tape:
         looked_up = tf.reduce_sum(layer(token_ids))
-        projected = tf.reduce_sum(layer.project(x))
+        projected = tf.reduce_sum(x @ layer.output_matrix())
         both = looked_up + projected
     assert len(layer.trainable_variables) == 1
     variable = layer.embeddings.value
@@ -59,14 +62,13 @@ def test_the_gradient_flows_from_both_uses():
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
-def test_logits_are_float32_under_mixed_precision(policy):
+def test_the_matrix_is_stored_in_float32_under_mixed_precision(policy):
     layer = embedding(dtype=policy)
-    vectors = layer(np.array([[1]]))
-    assert vectors.dtype == policy.removeprefix("mixed_")
+    compute_dtype = policy.removeprefix("mixed_")
+    assert layer(np.array([[1]])).dtype == compute_dtype
+    assert layer.output_matrix().dtype == compute_dtype
+    assert layer.output_matrix([1, 2]).dtype == compute_dtype
     assert layer.embeddings.dtype == "float32"
-    logits = layer.project(vectors)
-    assert logits.dtype == "float32"
-    np.testing.assert_allclose(logits, [[[22, 54, -2]]], rtol=1e-2)
 
 
 def test_scaled_embeddings_start_with_unit_variance():

@@ -12,7 +12,13 @@ import sacrebleu
 from conftest import call, command
 
 from export.formats import refuse_if_broken
-from tfxformer import InputError, LiteTranslator, load_run, load_translator
+from tfxformer import (
+    InputError,
+    LiteTranslator,
+    SearchOptions,
+    load_run,
+    load_translator,
+)
 from training.phrasebook import generate
 
 
@@ -41,11 +47,157 @@ def test_the_run_has_learnt_its_pairs_in_the_right_direction(
     assert sacrebleu.corpus_bleu(translations, [references]).score > 95
 
 
+BEAM = SearchOptions(beam_size=4, n_best=4, length_penalty=0.8)
+SEARCHES = {"greedy": SearchOptions(), "beam": BEAM}
+
+
+def assert_equal(found, expected, tolerance=1e-3):
+    """Lists of hypotheses: same text and tokens, scores that are close."""
+    for ours, theirs in zip(found, expected, strict=True):
+        assert [x.text for x in ours] == [x.text for x in theirs]
+        assert [x.token_ids for x in ours] == [x.token_ids for x in theirs]
+        np.testing.assert_allclose(
+            [(x.score, x.log_probability) for x in ours],
+            [(x.score, x.log_probability) for x in theirs],
+            atol=tolerance,
+        )
+
+
+@pytest.fixture(scope="module")
+def found_by_run(translators, sentences):
+    run = translators["run"]
+    return {k: run.search(sentences, options=SEARCHES[k]) for k in SEARCHES}
+
+
 @pytest.mark.parametrize("other", ["SavedModel", "TFLite"])
-def test_every_format_gives_the_same_text(translators, sentences, other):
-    expected = translators["run"].translate(sentences)
-    assert translators[other].translate(sentences) == expected
-    assert not any("<" in text and ">" in text for text in expected)
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_every_format_gives_the_same_text_and_scores(
+    translators, sentences, found_by_run, other, kind
+):
+    expected = found_by_run[kind]
+    found = translators[other].search(sentences, options=SEARCHES[kind])
+    assert_equal(found, expected)
+    texts = [one.text for hypotheses in expected for one in hypotheses]
+    assert not any("<" in text and ">" in text for text in texts)
+    if kind == "beam":
+        assert [len(one) for one in expected] == [
+            4 if line.strip() else 1 for line in sentences
+        ]
+
+
+@pytest.mark.parametrize("other", ["SavedModel", "TFLite"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        SearchOptions(min_length=6, max_length_ratio=2.0),
+        SearchOptions(beam_size=4, max_length=9),
+    ],
+    ids=SEARCHES,
+)
+def test_limits_and_prefixes_are_the_same_in_every_format(
+    translators, pairs, other, options
+):
+    lines = [source for source, _ in pairs[::4]]
+    starts = [target.split()[0] for _, target in pairs[::4]]
+    starts[::2] = [""] * len(starts[::2])
+    expected = translators["run"].search(lines, 1, options, starts)
+    found = translators[other].search(lines, 1, options, starts)
+    assert_equal(found, expected)
+    for start, (best,) in zip(starts, found, strict=True):
+        assert best.text.startswith(start)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        SearchOptions(sampling=True, n_best=3, top_k=9, seed=3),
+        SearchOptions(sampling=True, temperature=0.5, top_p=0.9),
+        SearchOptions(blocked=("<unk>", "."), max_length=30),
+        SearchOptions(
+            beam_size=4,
+            n_best=2,
+            blocked=(".",),
+            coverage_penalty=0.3,
+            repetition_penalty=1.2,
+            patience=0.5,
+        ),
+    ],
+    ids=["sampling", "nucleus", "greedy", "beam"],
+)
+def test_what_else_a_saved_model_takes(translators, pairs, options):
+    lines = [source for source, _ in pairs[::6]]
+    expected = translators["run"].search(lines, options=options)
+    found = translators["SavedModel"].search(lines, options=options)
+    assert_equal(found, expected)
+    if options.blocked:
+        assert not any("." in one.text for best in found for one in best)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "refused"),
+    [
+        ("SavedModel", SearchOptions(beam_size=3), "a beam of 4"),
+        ("TFLite", SearchOptions(beam_size=5), "a beam of 4"),
+        ("SavedModel", SearchOptions(alternatives=True), "alternatives"),
+        ("SavedModel", SearchOptions(no_repeat_ngram=2), "no_repeat_ngram"),
+        ("SavedModel", SearchOptions(shortlist=("a",)), "shortlist"),
+        ("SavedModel", SearchOptions(patience=0.5), "patience"),
+        (
+            "SavedModel",
+            SearchOptions(beam_size=4, length_penalty_form="power"),
+            "length_penalty_form",
+        ),
+        ("TFLite", SearchOptions(sampling=True), "sampling"),
+        ("TFLite", SearchOptions(blocked=("<unk>",)), "blocked"),
+        ("TFLite", SearchOptions(beam_size=4, patience=0.5), "patience"),
+        (
+            "TFLite",
+            SearchOptions(beam_size=4, coverage_penalty=0.5, n_best=2),
+            "coverage_penalty",
+        ),
+    ],
+)
+def test_what_a_format_cannot_do_is_refused(
+    translators, name, options, refused
+):
+    with pytest.raises(InputError, match=refused) as error:
+        translators[name].translate(["x"], options=options)
+    assert "\n" not in str(error.value)
+    assert "the run" in str(error.value)
+
+
+@pytest.mark.parametrize("other", ["SavedModel", "TFLite"])
+def test_scores_of_given_translations_are_the_same(translators, pairs, other):
+    sources, targets = zip(*pairs, strict=True)
+    targets = [*targets[1:], targets[0]]  # wrong ones: low scores
+    expected = translators["run"].score(list(sources), targets)
+    found = translators[other].score(list(sources), targets)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.pieces == theirs.pieces
+        assert ours.source_pieces == theirs.source_pieces
+        assert ours.log_probability == pytest.approx(
+            theirs.log_probability, abs=1e-3
+        )
+        np.testing.assert_allclose(
+            ours.log_probabilities, theirs.log_probabilities, atol=1e-3
+        )
+        np.testing.assert_allclose(ours.attention, theirs.attention, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["run", "SavedModel", "TFLite"])
+def test_what_is_found_has_the_score_of_a_given_translation(
+    translators, sentences, found_by_run, name
+):
+    expected = [best for best, *_ in found_by_run["greedy"] if best.token_ids]
+    lines = [line for line in sentences if line.strip()]
+    found = translators[name].score_token_ids(
+        lines, [best.token_ids for best in expected]
+    )
+    np.testing.assert_allclose(
+        [one.log_probability for one in found],
+        [best.log_probability for best in expected],
+        atol=1e-3,
+    )
 
 
 def test_int8_translates_what_was_learnt(export_folder, pairs):
@@ -122,17 +274,93 @@ def test_signatures_have_stable_names_and_a_free_batch(export_folder):
     assert set(outputs) == {"translation", "score"}
     assert outputs["translation"].dtype == tf.string
     assert outputs["score"].dtype == tf.float32
-    ids = loaded.signatures["token_ids"]
-    assert ids.structured_input_signature[1] == {
-        "encoder_token_ids": tf.TensorSpec(
-            [None, None], tf.int32, "encoder_token_ids"
-        )
+    inputs = {
+        name: {
+            key: (spec.dtype.name, spec.shape.rank)
+            for key, spec in signature.structured_input_signature[1].items()
+        }
+        for name, signature in loaded.signatures.items()
     }
-    assert set(ids.structured_outputs) == {"token_ids", "score"}
+    ids = {"encoder_token_ids": ("int32", 2)}
+    controls = {
+        **ids,
+        "prefix": ("int32", 2),
+        "max_lengths": ("int32", 1),
+        "min_lengths": ("int32", 1),
+        "blocked": ("bool", 1),
+    }
+    assert inputs == {
+        "serving_default": {"text": ("string", 1)},
+        "translate_beam": {
+            "text": ("string", 1),
+            "length_penalty": ("float32", 0),
+        },
+        "token_ids": ids,
+        "search_greedy": controls,
+        "search_beam": {
+            **controls,
+            "n_best": ("int32", 0),
+            "length_penalty": ("float32", 0),
+            "coverage_penalty": ("float32", 0),
+            "patience": ("float32", 0),
+            "repetition_penalty": ("float32", 0),
+        },
+        "search_sample": {
+            **controls,
+            "seeds": ("int32", 1),
+            "temperature": ("float32", 0),
+            "top_k": ("int32", 0),
+            "top_p": ("float32", 0),
+        },
+        "score": {**ids, "target_token_ids": ("int32", 2)},
+    }
+    found = {"token_ids", "score", "log_probability"}
+    assert {
+        name: set(signature.structured_outputs)
+        for name, signature in loaded.signatures.items()
+    } == {
+        "serving_default": {"translation", "score"},
+        "translate_beam": {"translation", "score", "log_probability"},
+        "token_ids": {"token_ids", "score"},
+        "search_greedy": found,
+        "search_beam": found,
+        "search_sample": found,
+        "score": {"log_probs", "attention"},
+    }
     for size in (1, 2, 7):
         result = text(text=tf.constant(["The dog."] * size))
         assert result["translation"].shape == [size]
         assert np.isfinite(result["score"]).all()
+
+
+def test_text_signatures_equal_the_translator(
+    export_folder, sentences, found_by_run
+):
+    import tensorflow as tf
+
+    signatures = tf.saved_model.load(
+        export_folder / "saved_model" / "1"
+    ).signatures
+    # Characters that are no text to a line are left out.
+    rows = [i for i, line in enumerate(sentences) if line.strip()][::3]
+    text = tf.constant([sentences[i] for i in rows])
+    result = signatures["serving_default"](text=text)
+    for place, i in enumerate(rows):
+        best = found_by_run["greedy"][i][0]
+        assert result["translation"][place].numpy().decode() == best.text
+        assert abs(result["score"][place] - best.score) < 1e-3
+    result = signatures["translate_beam"](
+        text=text, length_penalty=tf.constant(BEAM.length_penalty)
+    )
+    for place, i in enumerate(rows):
+        hypotheses = found_by_run["beam"][i]
+        texts = [text.decode() for text in result["translation"][place].numpy()]
+        assert texts == [one.text for one in hypotheses]
+        np.testing.assert_allclose(
+            [result["score"][place], result["log_probability"][place]],
+            np.transpose([(x.score, x.log_probability) for x in hypotheses]),
+            atol=1e-3,
+        )
 
 
 def test_the_score_is_that_of_teacher_forcing(export_folder, run_folder, pairs):
@@ -149,10 +377,10 @@ def test_the_score_is_that_of_teacher_forcing(export_folder, run_folder, pairs):
     assert float(result["score"][0]) == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("signature", ["serving_default", "token_ids"])
+@pytest.mark.parametrize("signature", ["translate_beam", "token_ids"])
 def test_saved_model_cli_runs_it(export_folder, signature):
     inputs = {
-        "serving_default": 'text=["The dog.", ""]',
+        "translate_beam": 'text=["The dog.", ""];length_penalty=0.6',
         "token_ids": "encoder_token_ids=[[5, 6, 2], [7, 2, 0]]",
     }[signature]
     program = (
@@ -184,20 +412,64 @@ def test_tflite_needs_built_in_operators_alone(export_folder):
 
     for path in export_folder.glob("*.tflite"):
         interpreter = Interpreter(model_path=str(path))
-        signatures = interpreter.get_signature_list()
-        assert set(signatures) == {
-            "translate_16",
-            "translate_32",
-            "translate_40",
+        limits = ["max_lengths", "min_lengths", "prefix"]
+        search = sorted(["encoder_token_ids", *limits])
+        found = ["log_probability", "score", "token_ids"]
+        assert interpreter.get_signature_list() == {
+            "greedy": {"inputs": search, "outputs": found},
+            "beam": {
+                "inputs": sorted([*search, "length_penalty", "n_best"]),
+                "outputs": found,
+            },
+            "score": {
+                "inputs": ["encoder_token_ids", "target_token_ids"],
+                "outputs": ["attention", "log_probs"],
+            },
         }
-        for length in (16, 32, 40):
-            runner = interpreter.get_signature_runner(f"translate_{length}")
-            (given,) = runner.get_input_details().values()
-            (result,) = runner.get_output_details().values()
-            assert given["dtype"] == result["dtype"] == np.int32
-            assert given["shape"].tolist() == [1, length]
-            assert result["shape"].tolist() == [1, length + 50]
         assert b"Flex" not in path.read_bytes()
+
+
+def test_a_tflite_is_resized_when_it_runs(export_folder):
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(model_path=str(export_folder / "toy.tflite"))
+    greedy = interpreter.get_signature_runner("greedy")
+    beam = interpreter.get_signature_runner("beam")
+    score = interpreter.get_signature_runner("score")
+    for size, source_length, length in [(1, 3, 5), (7, 9, 40), (2, 3, 1)]:
+        counts = np.ones(size, np.int32)
+        source = np.full((size, source_length), 2, np.int32)
+        inputs = {
+            "encoder_token_ids": source,
+            "prefix": np.zeros((size, length), np.int32),
+            "max_lengths": length * counts,
+            "min_lengths": 0 * counts,
+        }
+        outputs = greedy(**inputs)
+        assert outputs["token_ids"].dtype == np.int32
+        assert outputs["token_ids"].shape == (size, 1, length)
+        assert outputs["score"].shape == (size, 1)
+        outputs = beam(
+            **inputs, length_penalty=np.float32(1), n_best=np.int32(4)
+        )
+        assert outputs["token_ids"].shape == (size, 4, length)
+        assert outputs["log_probability"].shape == (size, 4)
+        outputs = score(
+            encoder_token_ids=source,
+            target_token_ids=np.full((size, length), 2, np.int32),
+        )
+        assert outputs["log_probs"].shape == (size, length)
+        assert outputs["attention"].shape == (size, length, source_length)
+
+
+def test_a_tflite_forgets_what_it_was_given_before(export_folder, pairs):
+    # Two interpreters: each one sees other sequences of shapes each time.
+    lines = [source for source, _ in pairs[::5]]
+    path, options = export_folder / "toy.tflite", SearchOptions(beam_size=4)
+    expected = LiteTranslator(path, 1).translate(lines, options=options)
+    for _ in range(100):
+        translator = LiteTranslator(path, 2)
+        assert translator.translate(lines, options=options) == expected
 
 
 def test_the_signatures_of_a_tflite_share_their_weights(export_folder):
@@ -238,7 +510,7 @@ def test_the_report_compares_the_formats(export_folder):
 
 
 def write_nothing_but(name):
-    def write_formats(run, run_folder, folder, weights):
+    def write_formats(run, run_folder, folder, weights, beam_size):
         (folder / name).write_text("{}")
         return "the report"
 
@@ -263,7 +535,7 @@ def test_an_export_that_fails_leaves_the_first_one_alone(run_folder, tmp_path):
     output.mkdir()
     (output / "report.json").write_text("first")
 
-    def fail(run, run_folder, folder, weights):
+    def fail(run, run_folder, folder, weights, beam_size):
         (folder / "half").write_text("x")
         raise InputError("no")
 
@@ -272,6 +544,20 @@ def test_an_export_that_fails_leaves_the_first_one_alone(run_folder, tmp_path):
     assert (process.returncode, process.stderr) == (2, b"export: error: no\n")
     assert (output / "report.json").read_text() == "first"
     assert [path.name for path in tmp_path.iterdir()] == ["export"]
+
+
+@pytest.mark.parametrize("size", [1, 0, -4])
+def test_a_beam_of_one_is_not_exported(run_folder, tmp_path, size):
+    process = call(
+        "export.__main__", run_folder, "--output", tmp_path / "export",
+        "--beam-size", size,
+    )  # fmt: skip
+    assert process.returncode == 2
+    assert process.stderr.decode().splitlines() == [
+        "export: error: --beam-size must be at least 2; greedy search is "
+        f"always there. Received: {size}"
+    ]
+    assert not (tmp_path / "export").exists()
 
 
 def test_a_folder_that_is_no_export_is_left_alone(run_folder, tmp_path):
@@ -344,9 +630,10 @@ def test_an_archive_without_a_model(tmp_path, export_folder):
     "change",
     [
         {"max_source_length": -1},
-        {"max_source_length": 10**30},
-        {"source_lengths": []},
-        {"source_lengths": "many"},
+        {"max_source_length": "many"},
+        {"beam_size": 1},
+        {"beam_size": None},
+        {"target_tokenizer": "elsewhere.model"},
     ],
     ids=str,
 )

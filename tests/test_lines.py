@@ -1,11 +1,9 @@
 """Lines within the limits of a model."""
 
-import logging
-
 import pytest
 
 from tfxformer import InputError
-from tfxformer.lines import decode_lines, detokenize_line, tokenize_lines
+from tfxformer.lines import decode_lines, one_line, tokenize_lines
 
 
 class Letters:
@@ -13,9 +11,6 @@ class Letters:
 
     def tokenize(self, texts):
         return [[*map(ord, text), 2] for text in texts]
-
-    def detokenize(self, ids):
-        return "".join(chr(i) for i in ids if i > 3)
 
 
 @pytest.mark.parametrize(
@@ -35,16 +30,9 @@ def test_the_first_part_is_kept_with_its_end(caplog, letters, kept):
         assert warnings == []
 
 
-def test_a_translation_without_an_end_is_reported(caplog):
-    with caplog.at_level(logging.WARNING):
-        assert detokenize_line(Letters(), [97, 98], 7) == "ab"
-        assert detokenize_line(Letters(), [97, 98, 2], 8) == "ab"
-    assert [r.getMessage()[:6] for r in caplog.records] == ["line 7"]
-
-
-def test_no_line_breaks_out_of_a_translation():
-    ids = [97, 10, 98, 13, 99, 2]
-    assert detokenize_line(Letters(), ids, 1) == "a b c"
+def test_line_breaks_and_tabs_become_spaces():
+    assert one_line("a\nb\rc\td\r\n") == "a b c d  "
+    assert one_line("\u2028\x0c\x85") == "\u2028\x0c\x85"  # do not end a line
 
 
 def test_decoding_names_the_line():

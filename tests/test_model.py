@@ -226,7 +226,7 @@ def test_stacks_of_unequal_depths():
     model = tiny(num_layers=3, num_decoder_layers=1)
     assert (len(model.encoder_blocks), len(model.decoder_blocks)) == (3, 1)
     assert model((SOURCE, TARGET)).shape == (2, 4, 11)
-    cache, (_, encoder_cache) = model.start_cache(SOURCE, 6)
+    (_, cache), (_, encoder_cache, _) = model.start_cache(SOURCE, TARGET)
     assert (len(cache), len(encoder_cache)) == (1, 1)
 
 
@@ -395,9 +395,14 @@ def test_dropout_is_applied_to_the_embeddings():
 # One token after the other
 
 
-def step_by_step(model, source, target, beam_size, max_length):
-    """Logits of each position of `(B * K, T)` targets, with the cache."""
-    cache, encoder_cache = model.start_cache(source, max_length, beam_size)
+def random_targets(shape, seed=0):
+    return np.random.default_rng(seed).integers(3, 11, shape)
+
+
+def step_by_step(model, source, target, max_length):
+    """Logits of each position of `(B, T)` targets, with the cache."""
+    room = np.zeros((len(source), max_length), int)
+    cache, encoder_cache = model.start_cache(source, room)
     logits = []
     for index in range(target.shape[1]):
         step, cache = model.decode_step(
@@ -407,8 +412,57 @@ def step_by_step(model, source, target, beam_size, max_length):
     return tf.stack(logits, axis=1)
 
 
-@pytest.mark.parametrize("beam_size", [1, 3])
-@pytest.mark.parametrize(
+class Beams:
+    """What the cache and what the whole sequence say of each hypothesis.
+
+    Any tokens follow, and any hypothesis continues any other of its sentence.
+    """
+
+    def __init__(self, model, num_beams, num_steps=4):
+        random = np.random.default_rng(num_beams)
+        num_rows = 2 * num_beams
+        # The caches have a position to spare.
+        room = np.zeros((2, num_steps + 1), int)
+        cache, encoder_cache = model.start_cache(SOURCE, room, num_beams)
+        history = np.zeros((2, num_beams, num_steps), int)
+        logits, attention, histories = [], [], []
+        for index in range(num_steps):
+            history[:, :, index] = random.integers(3, 11, (2, num_beams))
+            step_logits, cache, step_attention = model.decode_step(
+                history[:, :, index].reshape(num_rows),
+                cache,
+                tf.constant(index),
+                encoder_cache,
+                return_attention_weights=True,
+            )
+            logits.append(step_logits)
+            attention.append(step_attention)
+            histories.append(history.reshape(num_rows, num_steps))
+            parents = random.integers(0, num_beams, (2, num_beams))
+            cache = model.reorder_cache(cache, parents)
+            history = np.take_along_axis(history, parents[:, :, None], axis=1)
+        self.caches = cache[1]
+        self.logits = np.array(logits)  # (steps, B * K, V)
+        self.attention = np.array(attention)
+        # All of them at once; the tokens to come are padding.
+        source = np.tile(np.repeat(SOURCE, num_beams, axis=0), (num_steps, 1))
+        whole, weights = model.decode(
+            np.concatenate(histories),
+            model.encode(source),
+            tfxformer.padding_mask(source),
+            return_attention_weights=True,
+        )
+        whole_attention = model.alignment_attention(weights)
+
+        def last(x):
+            x = np.array(x).reshape(num_steps, num_rows, num_steps, -1)
+            return x[range(num_steps), :, range(num_steps)]
+
+        self.whole_logits = last(whole)
+        self.whole_attention = last(whole_attention)
+
+
+KINDS = pytest.mark.parametrize(
     "arguments",
     [
         {},
@@ -419,35 +473,101 @@ def step_by_step(model, source, target, beam_size, max_length):
     ],
     ids=lambda arguments: "-".join(arguments) or "default",
 )
-def test_the_cached_step_equals_the_whole_sequence(arguments, beam_size):
+
+
+@KINDS
+def test_the_cached_step_equals_the_whole_sequence(arguments):
     model = tiny(**arguments)
-    target = np.random.default_rng(0).integers(3, 11, (2 * beam_size, 6))
-    logits = step_by_step(model, SOURCE, target, beam_size, max_length=8)
+    target = random_targets((2, 6))
+    logits = step_by_step(model, SOURCE, target, max_length=8)
     assert logits.dtype == "float32"
-    whole = model((np.repeat(SOURCE, beam_size, axis=0), target))
-    np.testing.assert_allclose(logits, whole, atol=1e-5)
+    np.testing.assert_allclose(logits, model((SOURCE, target)), atol=1e-5)
+
+
+@KINDS
+def test_reordered_beams_equal_their_whole_sequences(arguments):
+    beams = Beams(tiny(**arguments), num_beams=3)
+    assert beams.logits.shape == (4, 6, 11)
+    np.testing.assert_allclose(beams.logits, beams.whole_logits, atol=1e-5)
+
+
+@pytest.mark.parametrize("num_beams", [2, 5])
+def test_any_number_of_beams(num_beams):
+    beams = Beams(tiny(num_layers=3), num_beams)
+    np.testing.assert_allclose(beams.logits, beams.whole_logits, atol=1e-5)
+    # A step attends to the source as the whole does.
+    assert beams.attention.shape == (4, 2 * num_beams, 5)
+    np.testing.assert_allclose(
+        beams.attention, beams.whole_attention, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_the_cached_step_equals_the_whole_under_mixed_precision(policy):
-    model = tiny(dtype=policy, normalize_first=True)
-    target = np.random.default_rng(0).integers(3, 11, (6, 6))
-    logits = step_by_step(model, SOURCE, target, 3, max_length=8)
-    assert logits.dtype == "float32"
-    whole = np.array(model((np.repeat(SOURCE, 3, axis=0), target)))
-    tolerance = np.abs(whole).max() * 20 * 2**-9
-    np.testing.assert_allclose(logits, whole, atol=tolerance)
+    beams = Beams(tiny(dtype=policy, normalize_first=True), num_beams=3)
+    assert beams.logits.dtype == "float32"
+    assert beams.caches[0][0].dtype == policy.removeprefix("mixed_")
+    tolerance = np.abs(beams.whole_logits).max() * 20 * 2**-9
+    np.testing.assert_allclose(beams.logits, beams.whole_logits, atol=tolerance)
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("tie_embeddings", ["all", "none"])
+def test_a_shortlist_has_the_logits_of_its_tokens(tie_embeddings, policy):
+    model = tiny(tie_embeddings=tie_embeddings, dtype=policy)
+    shortlist = np.array([0, 2, 7, 10])
+
+    def logits(**arguments):
+        cache, encoder_cache = model.start_cache(SOURCE, TARGET, **arguments)
+        return model.decode_step([1, 5], cache, 0, encoder_cache)[0]
+
+    some = logits(shortlist=shortlist)
+    assert some.dtype == "float32"
+    assert some.shape == (2, 4)
+    np.testing.assert_allclose(some, np.array(logits())[:, shortlist], 1e-5)
+
+
+@pytest.mark.parametrize("num_layers, layer", [(1, 0), (2, 0), (3, 1)])
+def test_alignments_come_from_the_last_block_but_one(num_layers, layer):
+    model = tiny(num_layers=num_layers)
+    _, weights = model.decode(
+        TARGET,
+        model.encode(SOURCE),
+        tfxformer.padding_mask(SOURCE),
+        return_attention_weights=True,
+    )
+    attention = model.alignment_attention(weights)
+    heads = np.array(weights[layer][1])  # (B, N, T, S)
+    np.testing.assert_allclose(
+        attention, (heads[:, 0] + heads[:, 1]) / 2, atol=1e-6
+    )
 
 
 def test_the_caches_have_their_shapes():
     model = tiny(num_heads=2, key_dim=3)
-    cache, (mask, encoder_cache) = model.start_cache(SOURCE, 7, beam_size=3)
-    for key, value in cache:
-        assert key.shape == value.shape == (6, 2, 7, 3)
+    room = np.zeros((2, 7), int)
+    cache, encoder_cache = model.start_cache(SOURCE, room, beam_size=3)
+    (visible, caches), (mask, encoder_caches, matrix) = cache, encoder_cache
+    assert visible.shape == (2, 3, 21)
+    assert not np.any(visible)
+    assert len(caches) == len(encoder_caches) == 2
+    for key, value in caches:
+        assert key.shape == value.shape == (2, 2, 21, 3)
         assert not np.any(key) and not np.any(value)
     np.testing.assert_array_equal(mask, SOURCE != 0)
-    for key, value in encoder_cache:
+    for key, value in encoder_caches:
         assert key.shape == value.shape == (2, 2, 5, 3)
+    np.testing.assert_array_equal(matrix, model.output_matrix())
+
+
+def test_only_the_shape_of_the_decoder_tokens_counts():
+    model = tiny()
+    cache, _ = model.start_cache(SOURCE, TARGET)
+    other, _ = model.start_cache(SOURCE, 0 * TARGET)
+    for ours, theirs in zip(
+        tf.nest.flatten(cache), tf.nest.flatten(other), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_greedy_search_with_cache_equals_search_without():
@@ -457,19 +577,21 @@ def test_greedy_search_with_cache_equals_search_without():
     source[::2, 3:] = 0
 
     @tf.function
-    def search(source, max_lengths):
-        cache, encoder_cache = model.start_cache(source, 7)
+    def search(source, prefix, max_lengths):
+        cache, encoder_cache = model.start_cache(source, prefix)
         return tfxformer.greedy_search(
             lambda token_ids, cache, index: model.decode_step(
                 token_ids, cache, index, encoder_cache
             ),
             cache,
+            prefix,
             max_lengths,
-            7,
             end_token_id=-1,  # never: all sentences have seven tokens
         )
 
-    token_ids, scores = search(source, tf.fill([12], 7))
+    token_ids, scores = search(
+        source, tf.zeros([12, 7], tf.int32), tf.fill([12], 7)
+    )
     target, expected_scores = np.ones((12, 1), int), np.zeros(12)
     for _ in range(7):
         logits = np.array(model((source, target))[:, -1])
@@ -488,7 +610,7 @@ def test_a_sentence_of_one_token_gives_no_warning(length):
     model = tiny()
     source, target = SOURCE[:, :length], TARGET[:, :length]
     whole = model((source, target))
-    logits = step_by_step(model, source, target, 1, max_length=length)
+    logits = step_by_step(model, source, target, max_length=length)
     np.testing.assert_allclose(logits, whole, atol=1e-5)
 
 
@@ -504,6 +626,7 @@ LAYERS = {
         "key_dim": 3,
         "dropout": 0.2,
     },
+    tfxformer.Projection: {"units": 3, "activation": "relu"},
     tfxformer.FeedForward: {
         "intermediate_dim": 5,
         "activation": "swiglu",
@@ -710,13 +833,14 @@ def test_the_model_learns_to_reverse_digits(normalize_first):
     assert history["accuracy"][1] > history["accuracy"][0]
     assert 1 < history["perplexity"][1] < history["perplexity"][0]
 
-    cache, encoder_cache = model.start_cache(source, 8)
+    prefix = tf.zeros([24, 8], tf.int32)
+    cache, encoder_cache = model.start_cache(source, prefix)
     token_ids, _ = tfxformer.greedy_search(
         lambda token_ids, cache, index: model.decode_step(
             token_ids, cache, index, encoder_cache
         ),
         cache,
+        prefix,
         tf.fill([24], 8),
-        8,
     )
     np.testing.assert_array_equal(token_ids, pad(labels, 2))

@@ -32,15 +32,23 @@ def test_the_wheel_holds_the_library_alone(tmp_path):
     assert {name for name in folders if "dist-info" not in name} == {
         "tfxformer"
     }
-    modules = {path.name for path in (ROOT / "tfxformer").glob("*.py")}
-    assert modules <= {name.split("/")[-1] for name in names}
+    modules = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tfxformer").rglob("*.py")
+    }
+    assert "tfxformer/decoding/__init__.py" in modules
+    assert modules <= set(names)
+    assert "Requires-Dist: tqdm" in text
     assert "License-Expression: Apache-2.0" in text or (
         "License: Apache-2.0" in text
     )
 
 
 @pytest.mark.parametrize("snippet", blocks("python"))
-def test_the_snippets_run(snippet):
+def test_the_snippets_run(snippet, run_folder, tmp_path, monkeypatch):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "phrasebook-en-es").symlink_to(run_folder)
+    monkeypatch.chdir(tmp_path)
     exec(compile(snippet, "README.md", "exec"), {})
 
 

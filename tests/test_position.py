@@ -87,6 +87,17 @@ def test_the_start_index_shifts_positions(start_index):
     )
 
 
+@pytest.mark.parametrize("start_index", [3, tf.constant(3)])
+def test_beams_stand_at_the_same_position(start_index):
+    outputs = tfxformer.SinusoidalPositionEncoding()(
+        np.zeros((2, 3, 4), "float32"),
+        start_index=start_index,
+        same_position=True,
+    )
+    expected = np.broadcast_to(reference.sinusoids(4, 4)[3], (2, 3, 4))
+    np.testing.assert_allclose(outputs, expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("length", [1, 2000])
 def test_any_length_has_positions(length):
     layer = tfxformer.SinusoidalPositionEncoding()
@@ -121,6 +132,19 @@ def test_learned_vectors_are_added():
     np.testing.assert_array_equal(
         layer(inputs, start_index=tf.constant(2)), [[[15, 16], [17, 18]]] * 2
     )
+
+
+def test_beams_have_the_learned_vector_of_one_position():
+    layer = tfxformer.LearnedPositionEncoding(max_length=2)
+    layer.build((None, None, 2))
+    layer.embeddings.assign([[1, 2], [3, 4]])
+    # More beams than positions.
+    outputs = layer(
+        np.zeros((1, 3, 2), "float32"),
+        start_index=tf.constant(1),
+        same_position=True,
+    )
+    np.testing.assert_array_equal(outputs, [[[3, 4]] * 3])
 
 
 def test_learned_positions_run_out():

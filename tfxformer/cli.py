@@ -300,12 +300,13 @@ def translate(arguments: argparse.Namespace) -> None:
 
 def _align(translator, chunk, found, columns, first_line) -> None:
     """Adds a column with the alignment of each hypothesis."""
-    places = [
-        (row, rank)
-        for row, hypotheses in enumerate(found)
-        for rank in range(len(hypotheses))
-        if hypotheses[rank].token_ids
-    ]
+    places = []
+    for row, hypotheses in enumerate(found):
+        for rank, hypothesis in enumerate(hypotheses):
+            if hypothesis.token_ids:
+                places.append((row, rank))
+            else:  # of a blank line
+                columns[row][rank] += "\t"
     scored = translator.score_token_ids(
         [chunk[row] for row, _ in places],
         [found[row][rank].token_ids for row, rank in places],

@@ -106,6 +106,10 @@ class Translator:
     def _check(self, options: SearchOptions) -> None:
         """Raises `InputError` for an option that the decoder cannot take."""
 
+    def _padded_length(self, length: int) -> int:
+        """The source length that sentences of this length are padded to."""
+        return length
+
     def translate(
         self,
         lines: list[str],
@@ -167,6 +171,14 @@ class Translator:
             self.source_tokenizer, lines, self.max_source_length, first_line
         )
         starts = self._prefixes(prefixes, len(lines), first_line)
+        if options.shortlist is not None and prefixes is not None:
+            allowed = set(self.shortlist_ids(options.shortlist).tolist())
+            for number, start in enumerate(starts, start=first_line):
+                if not allowed.issuperset(start):
+                    raise InputError(
+                        f"line {number}: the prefix has pieces that are not "
+                        "in the shortlist; add its text there"
+                    )
         results = [[Hypothesis("", 0.0, 0.0, [])] for _ in lines]
         filled = [row for row, ids in enumerate(sources) if len(ids) > 1]
         progress(len(lines) - len(filled))
@@ -178,7 +190,9 @@ class Translator:
         }
 
         def batch_of(rows: list[int], is_first: bool) -> Batch:
-            source_length = max(len(sources[row]) for row in rows)
+            source_length = self._padded_length(
+                max(len(sources[row]) for row in rows)
+            )
             width = max(limits[row][1] for row in rows)
             if is_first:
                 longest = max(len(starts[row]) for row in rows)
@@ -313,7 +327,7 @@ class Translator:
     ) -> None:
         """Calls `work(rows of a batch, worker)` for every row once."""
         batches = batches_by_length(
-            [lengths[row] for row in rows],
+            [self._padded_length(lengths[row]) for row in rows],
             self.batch_tokens // options.num_rows,
         )
         jobs: queue.SimpleQueue = queue.SimpleQueue()

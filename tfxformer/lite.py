@@ -18,6 +18,7 @@ from tfxformer.quiet import quiet_native_logs
 from tfxformer.tokenizer import Tokenizer
 
 SETTINGS = "settings.json"
+LENGTH_STEP = 8  # sources are padded to a multiple, so that shapes recur
 BATCH_TOKENS = 128  # source positions decoded at once: what caches hold
 
 
@@ -83,6 +84,7 @@ class LiteTranslator(Translator):
             KeyError,
             TypeError,
             IndexError,
+            OverflowError,
         ):
             raise InputError(
                 f"{path}: not a .tflite file of python -m export "
@@ -103,6 +105,7 @@ class LiteTranslator(Translator):
         self._path = path
         self._interpreters = [self._load()]  # the others when they are needed
         self._runners: dict = {}
+        self._shapes: dict = {}
 
     def _load(self):
         # The import is slow beside a sentence: only once the file is good.
@@ -144,7 +147,7 @@ class LiteTranslator(Translator):
             signature = "beam"
             inputs["length_penalty"] = np.float32(options.length_penalty)
             inputs["n_best"] = np.int32(options.n_best)
-        outputs = self._runner(signature, worker)(**inputs)
+        outputs = self._call(signature, worker, inputs)
         return (
             outputs["token_ids"],
             outputs["score"],
@@ -152,15 +155,30 @@ class LiteTranslator(Translator):
         )
 
     def _score(self, encoder_token_ids, target_token_ids, worker: int):
-        outputs = self._runner("score", worker)(
-            encoder_token_ids=encoder_token_ids,
-            target_token_ids=target_token_ids,
-        )
+        inputs = {
+            "encoder_token_ids": encoder_token_ids,
+            "target_token_ids": target_token_ids,
+        }
+        outputs = self._call("score", worker, inputs)
         return outputs["log_probs"], outputs["attention"]
 
-    def _runner(self, signature: str, worker: int):
+    def _padded_length(self, length: int) -> int:
+        padded = -(-length // LENGTH_STEP) * LENGTH_STEP
+        return max(length, min(padded, self.max_source_length))
+
+    def _call(self, signature: str, worker: int, inputs: dict) -> dict:
         key = signature, worker
         if key not in self._runners:
             interpreter = self._interpreters[worker]
             self._runners[key] = interpreter.get_signature_runner(signature)
-        return self._runners[key]
+        runner = self._runners[key]
+        shapes = [np.shape(value) for value in inputs.values()]
+        if self._shapes.get(key) != shapes:
+            # The first run after a change of shapes may read memory that
+            # XNNPACK has moved (LiteRT 2.3): it is cut short and forgotten.
+            short = dict(inputs)
+            if "max_lengths" in inputs:
+                short["max_lengths"] = np.ones_like(inputs["max_lengths"])
+            runner(**short)
+            self._shapes[key] = shapes
+        return runner(**inputs)

@@ -12,6 +12,7 @@ from tfxformer.decoding import (
     sample_tokens,
 )
 from tfxformer.decoding.greedy import most_probable
+from tfxformer.decoding.rules import BLOCKED
 from tfxformer.options import SearchOptions
 
 
@@ -86,6 +87,9 @@ def search(
             logits = forbid_repeated_ngrams(
                 logits, token_ids, index, options.no_repeat_ngram
             )
+        # <pad> and <s> are no words of a translation.
+        never = tf.one_hot([0, 1], tf.shape(logits)[1], on_value=BLOCKED)
+        logits += tf.reduce_sum(never, axis=0, keepdims=True)
         return forbid_end(logits, index, least)
 
     if use_beams:

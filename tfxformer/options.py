@@ -170,7 +170,7 @@ class SearchOptions:
             Tuple of two ints. Of contradictory limits the upper one holds.
         """
         least = max(
-            self.min_length, math.ceil(self.min_length_ratio * source_length)
+            self.min_length, _ceil(self.min_length_ratio * source_length)
         )
         limits = [source_length + max_extra]
         if self.max_length is not None or self.max_length_ratio is not None:
@@ -178,6 +178,10 @@ class SearchOptions:
         if self.max_length is not None:
             limits.append(self.max_length)
         if self.max_length_ratio is not None:
-            limits.append(math.ceil(self.max_length_ratio * source_length))
+            limits.append(_ceil(self.max_length_ratio * source_length))
         most = max(1, min(limits))
         return min(least, most), most
+
+
+def _ceil(value: float) -> int:
+    return math.ceil(round(value, 6))  # 1.1 * 50 is not 56

@@ -10,9 +10,9 @@ import tensorflow as tf
 from tfxformer.errors import InputError
 from tfxformer.host import Translator
 from tfxformer.lite import SETTINGS, LiteTranslator, check_supported
+from tfxformer.model_search import score, search
 from tfxformer.options import SearchOptions
 from tfxformer.run_folder import Run, load_run
-from tfxformer.model_search import score, search
 from tfxformer.tokenizer import Tokenizer
 
 BATCH_TOKENS = 2048  # most source positions decoded at once
@@ -46,7 +46,6 @@ class RunTranslator(Translator):
         shortlist = None
         if options.shortlist is not None:
             shortlist = self.shortlist_ids(options.shortlist)
-            shortlist = np.union1d(shortlist, np.unique(batch.prefix))
         key = dataclasses.replace(
             options,
             seed=0,

@@ -291,7 +291,8 @@ def _is_done(
     # Not at a draw, which the other one may win by its place in the beam.
     done = tf.logical_and(best > most, n_best < 2)
     if patience is not None:
-        wanted = tf.math.ceil(patience * tf.cast(beam_size, tf.float32))
+        # Rounding must not ask for one more: 0.6 of 25 are 15.
+        wanted = tf.math.ceil(patience * beam_size - 1e-5)
         count = tf.reduce_sum(
             tf.cast(finished, tf.float32), axis=1, keepdims=True
         )
