@@ -34,6 +34,24 @@ def test_equal_to_the_sacrebleu_command(evaluated, corpus_folder):
     assert len(lines) == 4
 
 
+@pytest.mark.parametrize(
+    ("beam_size", "status", "said"),
+    [(4, 0, b"BLEU"), (3, 2, b"exported with a beam of 4")],
+)
+def test_the_search_can_be_chosen(
+    export_folder, corpus_folder, beam_size, status, said
+):
+    process = call(
+        "training.evaluate",
+        export_folder / "toy.tflite",
+        "--source", corpus_folder / "valid.en",
+        "--reference", corpus_folder / "valid.es",
+        "--beam-size", beam_size,
+    )  # fmt: skip
+    assert process.returncode == status
+    assert said in process.stdout + process.stderr
+
+
 def test_word_error_rate_by_hand():
     # One substitution and one deletion in five words of reference.
     lines = scores(["a x c", "e"], ["a b c", "d e"])

@@ -5,6 +5,7 @@ import re
 import sys
 
 from tfxformer.errors import InputError, exit_on_input_error
+from tfxformer.options import SearchOptions
 from tfxformer.quiet import import_tensorflow
 from training.corpus import read_lines
 
@@ -36,6 +37,20 @@ def main(arguments: list[str] | None = None) -> None:
         help="sacrebleu's tokenizer for BLEU; by default zh for Chinese and "
         "ja-mecab for Japanese references, 13a for all others",
     )
+    parser.add_argument(
+        "--beam-size",
+        type=int,
+        default=SearchOptions.beam_size,
+        metavar="K",
+        help="hypotheses kept by beam search; 1: greedy (1)",
+    )
+    parser.add_argument(
+        "--length-penalty",
+        type=float,
+        default=SearchOptions.length_penalty,
+        metavar="ALPHA",
+        help="of beam search (0.6)",
+    )
     options = parser.parse_args(arguments)
     with exit_on_input_error("evaluate"):
         sources = list(read_lines(options.source))
@@ -49,7 +64,12 @@ def main(arguments: list[str] | None = None) -> None:
         import_tensorflow()
         from tfxformer.translator import load_translator
 
-        translations = load_translator(options.model).translate(sources)
+        search = SearchOptions(
+            beam_size=options.beam_size, length_penalty=options.length_penalty
+        )
+        translations = load_translator(options.model).translate(
+            sources, options=search
+        )
         if options.output:
             with open(options.output, "w", encoding="utf-8", newline="") as out:
                 out.writelines(f"{line}\n" for line in translations)
