@@ -1,16 +1,18 @@
-"""Does a token cost the same wherever it stands?
+"""Does decoding cost what it should: time by length, memory by size?
 
     python -m benchmarks.decode_length
 
-Decodes 32, 64 and 128 tokens with the cache, the lengths interleaved, and
-prints medians: the run's graph with a cache of exactly that length, and the
-`.tflite` signature of a model of the `small` preset, in float32 and int8.
-The weights are untrained and `</s>` is out of reach, so every step is taken.
+A model of the `small` preset, untrained, every step taken. Time: 32, 64 and
+128 tokens, greedily and with a beam of 4, the lengths interleaved, medians.
+Memory: what a process of its own needs beyond what it has before it decodes
+once, for several batches, beams and lengths.
 """
 
 import argparse
-import functools
+import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -21,97 +23,128 @@ from tfxformer.quiet import import_tensorflow
 
 VOCABULARY_SIZE = 8000
 SOURCE_LENGTH = 24
+LENGTHS = (32, 64, 128)
+BEAM_SIZE = 4
+SIZES = [(8, 4, 64), (16, 4, 64), (32, 4, 64), (16, 4, 128), (64, 1, 128)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--repeats", type=int, default=9)
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--memory", nargs=3, type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
     import_tensorflow()
-    import tensorflow as tf
-
-    from tfxformer import Transformer, greedy_search
-
-    model = Transformer.from_preset("small", VOCABULARY_SIZE)
-    source = np.random.default_rng(0).integers(
-        4, VOCABULARY_SIZE, (1, SOURCE_LENGTH), dtype=np.int32
-    )
-
-    def decoder(length):
-        @tf.function(
-            input_signature=[tf.TensorSpec((1, SOURCE_LENGTH), tf.int32)]
-        )
-        def decode(encoder_token_ids):
-            cache, encoder_cache = model.start_cache(encoder_token_ids, length)
-            return greedy_search(
-                lambda ids, cache, index: model.decode_step(
-                    ids, cache, index, encoder_cache
-                ),
-                cache,
-                max_lengths=tf.fill([1], length),
-                max_length=length,
-                end_token_id=-1,
-            )[0]
-
-        return decode
-
-    functions = {length: decoder(length) for length in (32, 64, 128)}
-    calls = {
-        ("graph", length): functools.partial(function, source)
-        for length, function in functions.items()
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        for precision in ("float32", "int8"):
-            for length, function in functions.items():
-                path = Path(folder, f"{length}.{precision}.tflite")
-                path.write_bytes(_convert(function, precision))
-                calls[f"tflite {precision}", length] = _lite(path, source)
-        times: dict = {key: [] for key in calls}
-        for run in calls.values():
-            run()
-        for _ in range(repeats):
-            for key, run in calls.items():
-                start = time.perf_counter()
-                run()
-                times[key].append(time.perf_counter() - start)
-    print("| engine | 32 tokens | 64 | 128 | 128 / 64 |")
-    print("| --- | ---: | ---: | ---: | ---: |")
-    for engine in ("graph", "tflite float32", "tflite int8"):
-        row = [
-            1000 * statistics.median(times[engine, length])
-            for length in (32, 64, 128)
+    if options.memory:
+        print(_memory(*options.memory))
+        return
+    _times(options.repeats)
+    print("\n| batch | beam | tokens | memory |")
+    print("| ---: | ---: | ---: | ---: |")
+    for sizes in SIZES:
+        command = [sys.executable, "-m", "benchmarks.decode_length"]
+        command += ["--memory", *map(str, sizes)]
+        values = [
+            int(subprocess.run(command, check=True, capture_output=True).stdout)
+            for _ in range(3)
         ]
-        cells = " | ".join(f"{value:.1f} ms" for value in row)
-        print(f"| {engine} | {cells} | {row[2] / row[1]:.2f} |")
+        row = " | ".join(map(str, sizes))
+        print(f"| {row} | {statistics.median(values):,.0f} MB |")
 
 
-def _convert(function, precision: str) -> bytes:
+def _times(repeats: int) -> None:
+    model, source = _model(), _source(1)
+    with tempfile.TemporaryDirectory() as folder:
+        calls = {}
+        for beam_size in (1, BEAM_SIZE):
+            graph = _graph(model, beam_size)
+            for length in LENGTHS:
+                calls["graph", beam_size, length] = (
+                    lambda graph=graph, length=length: graph(
+                        source, np.zeros((1, length), np.int32)
+                    )
+                )
+        for precision, runner in _runners(model, Path(folder)).items():
+            for length in LENGTHS:
+                calls[f"TFLite {precision}", 1, length] = (
+                    lambda runner=runner, length=length: runner(
+                        encoder_token_ids=source,
+                        prefix=np.zeros((1, length), np.int32),
+                        max_lengths=np.array([length], np.int32),
+                        min_lengths=np.array([length], np.int32),
+                    )
+                )
+        times: dict = {key: [] for key in calls}
+        for _ in range(repeats):
+            for key, call in calls.items():
+                call()  # shapes change: the first run is not the usual one
+                start = time.perf_counter()
+                call()
+                times[key].append(time.perf_counter() - start)
+    titles = " | ".join(f"{length} tokens" for length in LENGTHS)
+    print(f"| engine | search | {titles} | 128 / 64 |")
+    print("| --- | --- | ---: | ---: | ---: | ---: |")
+    for engine, beam_size, length in calls:
+        if length == LENGTHS[0]:
+            row = [
+                1000 * statistics.median(times[engine, beam_size, n])
+                for n in LENGTHS
+            ]
+            cells = " | ".join(f"{value:.1f} ms" for value in row)
+            search = "greedy" if beam_size == 1 else f"beam {beam_size}"
+            print(f"| {engine} | {search} | {cells} | {row[2] / row[1]:.2f} |")
+
+
+def _model():
+    from tfxformer import Transformer
+
+    return Transformer.from_preset("small", VOCABULARY_SIZE)
+
+
+def _source(batch: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(
+        4, VOCABULARY_SIZE, (batch, SOURCE_LENGTH), dtype=np.int32
+    )
+
+
+def _graph(model, beam_size: int):
     import tensorflow as tf
-    from tensorflow.python.framework.convert_to_constants import (
-        convert_variables_to_constants_v2,
-    )
 
-    frozen = convert_variables_to_constants_v2(
-        function.get_concrete_function(), lower_control_flow=False
-    )
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([frozen])
-    if precision == "int8":
-        converter.optimizations = [tf.lite.Optimize.DEFAULT]
-    return converter.convert()
+    from tfxformer import SearchOptions, search
+
+    ids = tf.TensorSpec((None, None), tf.int32)
+    options = SearchOptions(beam_size=beam_size, length_penalty=0.0)
+
+    @tf.function(input_signature=[ids, ids])
+    def decode(encoder_token_ids, prefix):
+        steps = tf.reduce_sum(tf.ones_like(prefix), axis=1)
+        return search(model, encoder_token_ids, prefix, steps, steps, options)
+
+    return decode
 
 
-def _lite(path: Path, source: np.ndarray):
+def _runners(model, folder: Path) -> dict:
     from ai_edge_litert.interpreter import Interpreter
 
-    interpreter = Interpreter(model_path=str(path), num_threads=1)
-    interpreter.allocate_tensors()
-    (given,) = interpreter.get_input_details()
+    from export.tflite import write_tflite
 
-    def run():
-        interpreter.set_tensor(given["index"], source)
-        interpreter.invoke()
+    paths = {name: folder / name for name in ("float32", "int8")}
+    write_tflite(model, paths, BEAM_SIZE)
+    return {
+        name: Interpreter(
+            model_path=str(path), num_threads=1
+        ).get_signature_runner("greedy")
+        for name, path in paths.items()
+    }
 
-    return run
+
+def _memory(batch: int, beam_size: int, length: int) -> int:
+    """Megabytes that decoding takes at its peak, beyond a small one."""
+    graph = _graph(_model(), beam_size)
+    graph(_source(1), np.zeros((1, 8), np.int32))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    graph(_source(batch), np.zeros((batch, length), np.int32))
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return (after - before) // 1024
 
 
 if __name__ == "__main__":
