@@ -52,16 +52,14 @@ def english(some, tmp_path):
     return path
 
 
-@pytest.fixture(scope="module", params=["run", "SavedModel", "TFLite"])
-def model(request, run_folder, export_folder):
-    return {
-        "run": run_folder,
-        "SavedModel": export_folder / "saved_model",
-        "TFLite": export_folder / "toy.tflite",
-    }[request.param]
+@pytest.fixture(scope="module", params=["SavedModel", "TFLite"])
+def model(request, export_folder):
+    name = {"SavedModel": "saved_model", "TFLite": "toy.tflite"}[request.param]
+    return export_folder / name
 
 
-def test_a_line_for_each_line(model, tmp_path, pairs):
+def test_a_line_for_each_line(export_folder, tmp_path, pairs):
+    model = export_folder / "toy.tflite"
     known = pairs[0][0].encode()
     text = b"\xef\xbb\xbf" + b"\n".join(
         [
