@@ -144,7 +144,7 @@ def named(alpha, form, beta):
     return penalties | ({"coverage_penalty": beta} if beta else {})
 
 
-@pytest.mark.parametrize("penalties", PENALTIES, ids=str)
+@pytest.mark.parametrize("penalties", PENALTIES[::3], ids=str)
 def test_a_wide_beam_finds_the_optimum(penalties):
     """81 that go on and 40 that ended are all there can be."""
     some = SENTENCES[:5]
