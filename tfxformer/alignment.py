@@ -2,7 +2,7 @@
 
 Reference:
     Jointly Learning to Align and Translate with Transformer Models (Garg et
-    al., 2019), section 3: the attention of the last block but one, averaged
+    al., 2019): the attention of the last block but one, averaged
     over its heads.
 """
 

@@ -226,7 +226,6 @@ class Translator:
                     token_ids,
                     scores,
                     log_probs,
-                    limits[row][1],
                     options.n_best,
                     first_line + row,
                 )
@@ -384,7 +383,6 @@ class Translator:
         token_ids: np.ndarray,
         scores: np.ndarray,
         log_probs: np.ndarray,
-        limit: int,
         n_best: int,
         line: int,
     ) -> list[Hypothesis]:
@@ -415,6 +413,8 @@ class Translator:
         Raises:
             InputError: if a piece is not in the vocabulary.
         """
+        if not options.blocked:
+            return []  # called for each batch
         pieces = self.target_tokenizer.pieces()
         ids = {piece: i for i, piece in enumerate(pieces)}
         for piece in options.blocked:

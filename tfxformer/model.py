@@ -433,7 +433,7 @@ class Transformer(keras.Model):
 
         Reference:
             Jointly Learning to Align and Translate with Transformer Models
-            (Garg et al., 2019), section 4.1.
+            (Garg et al., 2019).
         """
         _, cross_weights = weights[max(len(weights) - 2, 0)]
         return ops.mean(cross_weights, axis=1)

@@ -173,7 +173,6 @@ def score(model, encoder_token_ids, target_token_ids):
     """
     start = tf.ones_like(target_token_ids[:, :1])  # <s> is 1
     decoder_token_ids = tf.concat([start, target_token_ids[:, :-1]], axis=1)
-    # The end of one target feeds </s> to its padding: never the other way.
     source_mask = encoder_token_ids != 0
     logits, weights = model.decode(
         decoder_token_ids,

@@ -133,7 +133,6 @@ def beam_search(  # noqa: PLR0915
         "last": zeros + start_token_id,
         "token_ids": tf.expand_dims(prefix * 0 + pad_token_id, 1)
         + tf.expand_dims(zeros, 2),  # (B, K, L)
-        "lengths": zeros,
         "finished": limits + zeros < 1,
         "log_probs": tf.cast(zeros, tf.float32) + first_beam,
         "ranks": tf.cast(zeros, tf.float32) + first_beam,
@@ -184,19 +183,19 @@ def beam_search(  # noqa: PLR0915
         is_first = tf.reshape(tf.range(width) < 1, (1, 1, -1))
         is_one = finished | is_forced
         log_probs = tf.where(is_one & ~is_first, DEAD, log_probs)
-        lengths = state["lengths"] + tf.cast(~state["finished"], tf.int32)
         totals = log_probs
         if adjust is not None:
             adjustments = tf.where(
                 finished | is_forced, 0.0, beamed(values - chosen, width)
             ) + tf.expand_dims(state["adjustments"], 2)
             totals += adjustments
-        ranks = totals / tf.expand_dims(
-            length_normalizer(lengths, length_penalty, length_penalty_form), 2
+        ranks = totals / length_normalizer(
+            index + 1, length_penalty, length_penalty_form
         )
         if coverage_penalty is not None:
-            coverage = state["coverage"] + tf.where(
-                finished, 0.0, beamed(attention[0], _size(attention[0], 1))
+            (attention,) = attention
+            coverage = state["coverage"] + beamed(
+                attention, _size(attention, 1)
             )
             ranks += tf.expand_dims(
                 coverage_bonus(coverage, source_mask, coverage_penalty), 2
@@ -225,7 +224,6 @@ def beam_search(  # noqa: PLR0915
                 tf.expand_dims(last, 2),
                 of_parents(state["token_ids"]),
             ),
-            "lengths": of_parents(lengths),
             "log_probs": of_best(log_probs),
             "ranks": ranks,
         }
