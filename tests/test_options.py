@@ -10,6 +10,14 @@ from conftest import ROOT
 
 from tfxformer import InputError, SearchOptions
 
+SAMPLING = ["temperature", "top_k", "top_p", "seed"]
+BEAM_SEARCH = [
+    "length_penalty",
+    "length_penalty_form",
+    "coverage_penalty",
+    "patience",
+]
+
 
 def test_the_default_is_greedy_search():
     options = SearchOptions()
@@ -45,8 +53,26 @@ def test_a_bad_value_is_named_with_its_option(name, bad, good):
             SearchOptions(**{name: value}).check()
         assert str(error.value).startswith(f"{name} must be ")
         assert str(error.value).endswith(f"Received: {value}")
+    context = {}  # in which the option means something
+    if name in SAMPLING:
+        context = {"sampling": True}
+    elif name in BEAM_SEARCH:
+        context = {"beam_size": 4}
     for value in good:
-        SearchOptions(**{name: value}).check()
+        SearchOptions(**{**context, name: value}).check()
+
+
+@pytest.mark.parametrize("name", SAMPLING + BEAM_SEARCH)
+def test_an_option_that_nothing_would_read_is_refused(name):
+    value = {"length_penalty_form": "power", "top_p": 0.5, "patience": 0.5}
+    options = {name: value.get(name, 3)}
+    with pytest.raises(InputError, match=f"^{name} needs .*{name}=") as error:
+        SearchOptions(**options).check()
+    assert "sampling=False, beam_size=1" in str(error.value)
+    # The other kind of search does not read it either.
+    other = {"beam_size": 4} if name in SAMPLING else {"sampling": True}
+    with pytest.raises(InputError, match=f"^{name} needs "):
+        SearchOptions(**options, **other).check()
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,12 @@ class Translator:
                 f"{MAX_EXTRA_LENGTH}. Received: max_length="
                 f"{options.max_length}, the model's is {self.max_length}"
             )
+        if options.num_rows > self.target_tokenizer.vocabulary_size:
+            raise InputError(
+                "there are fewer pieces than hypotheses. Received: "
+                f"{options.num_rows} hypotheses, a vocabulary of "
+                f"{self.target_tokenizer.vocabulary_size}"
+            )
         sources = tokenize_lines(
             self.source_tokenizer, lines, self.max_source_length, first_line
         )

@@ -124,6 +124,24 @@ class SearchOptions:
                 f"{other} keeps no beam. Received: {other}=True, "
                 f"beam_size={self.beam_size}"
             )
+        used = self.used()
+        for needed, names in {
+            "sampling": ("temperature", "top_k", "top_p", "seed"),
+            "beam_size above 1": (
+                "length_penalty",
+                "length_penalty_form",
+                "coverage_penalty",
+                "patience",
+            ),
+        }.items():
+            has = self.sampling if needed == "sampling" else self.beam_size > 1
+            for name in names:
+                if name in used and not has:
+                    raise InputError(
+                        f"{name} needs {needed}. Received: {name}="
+                        f"{getattr(self, name)}, sampling={self.sampling}, "
+                        f"beam_size={self.beam_size}"
+                    )
         if self.n_best > self.num_rows:
             raise InputError(
                 "n_best can be at most beam_size. Received: "

@@ -37,15 +37,14 @@ class RunTranslator(Translator):
         )
         self.model = run.model
         self._functions: dict = {}
+        self._shortlists: dict = {}  # the last one
         self._score_function = tf.function(
             lambda source, target: score(self.model, source, target),
             input_signature=[IDS, IDS],
         )
 
     def _decode(self, batch, options, worker):
-        shortlist = None
-        if options.shortlist is not None:
-            shortlist = self.shortlist_ids(options.shortlist)
+        shortlist = self._shortlist(options.shortlist)
         key = dataclasses.replace(
             options,
             seed=0,
@@ -68,6 +67,11 @@ class RunTranslator(Translator):
         if shortlist is not None:
             token_ids = shortlist[token_ids]
         return token_ids, scores, log_probs
+
+    def _shortlist(self, texts):
+        if texts is not None and texts not in self._shortlists:
+            self._shortlists = {texts: self.shortlist_ids(texts)}
+        return self._shortlists.get(texts)
 
     def _function(self, options: SearchOptions):
         blocked = None
