@@ -28,7 +28,6 @@ LIMITS = [
     _input("blocked", tf.bool, None),
 ]
 LENGTH_PENALTY = _input("length_penalty", tf.float32)
-N_BEST = _input("n_best", tf.int32)
 
 
 def serving_module(run: Run, assets: list[Path], beam_size: int) -> tf.Module:
@@ -97,97 +96,24 @@ def serving_module(run: Run, assets: list[Path], beam_size: int) -> tf.Module:
         token_ids, scores, _ = search_freely(encoder_token_ids, SearchOptions())
         return {"token_ids": token_ids[:, 0], "score": scores[:, 0]}
 
-    def search_ids(ids, prefix, most, least, blocked, options, seeds=None):
-        names = ("token_ids", "score", "log_probability")
-        outputs = search(
-            model, ids, prefix, most, least, options, blocked, seeds
-        )
-        return dict(zip(names, outputs, strict=True))
+    def search_ids(*controls, **fixed):
+        """Search with these inputs, named as options of the search are."""
+        specs = [IDS, *LIMITS, *controls]
 
-    @tf.function(input_signature=[IDS, *LIMITS])
-    def search_greedy(
-        encoder_token_ids, prefix, max_lengths, min_lengths, blocked
-    ):
-        return search_ids(
-            encoder_token_ids,
-            prefix,
-            max_lengths,
-            min_lengths,
-            blocked,
-            SearchOptions(),
-        )
+        @tf.function(input_signature=specs)
+        def function(*inputs):
+            given = {
+                spec.name: value
+                for spec, value in zip(specs, inputs, strict=True)
+            }
+            ids, *limits = (given.pop(spec.name) for spec in specs[:4])
+            blocked, seeds = given.pop("blocked"), given.pop("seeds", None)
+            options = SearchOptions(**fixed, **given)
+            found = search(model, ids, *limits, options, blocked, seeds)
+            names = ("token_ids", "score", "log_probability")
+            return dict(zip(names, found, strict=True))
 
-    @tf.function(
-        input_signature=[
-            IDS,
-            *LIMITS,
-            N_BEST,
-            LENGTH_PENALTY,
-            _input("coverage_penalty", tf.float32),
-            _input("patience", tf.float32),
-            _input("repetition_penalty", tf.float32),
-        ]
-    )
-    def search_beam(
-        encoder_token_ids,
-        prefix,
-        max_lengths,
-        min_lengths,
-        blocked,
-        n_best,
-        length_penalty,
-        coverage_penalty,
-        patience,
-        repetition_penalty,
-    ):
-        return search_ids(
-            encoder_token_ids,
-            prefix,
-            max_lengths,
-            min_lengths,
-            blocked,
-            SearchOptions(
-                beam_size=beam_size,
-                n_best=n_best,
-                length_penalty=length_penalty,
-                coverage_penalty=coverage_penalty,
-                patience=patience,
-                repetition_penalty=repetition_penalty,
-            ),
-        )
-
-    @tf.function(
-        input_signature=[
-            IDS,
-            *LIMITS,
-            _input("seeds", tf.int32, None),
-            _input("temperature", tf.float32),
-            _input("top_k", tf.int32),
-            _input("top_p", tf.float32),
-        ]
-    )
-    def search_sample(
-        encoder_token_ids,
-        prefix,
-        max_lengths,
-        min_lengths,
-        blocked,
-        seeds,
-        temperature,
-        top_k,
-        top_p,
-    ):
-        return search_ids(
-            encoder_token_ids,
-            prefix,
-            max_lengths,
-            min_lengths,
-            blocked,
-            SearchOptions(
-                sampling=True, temperature=temperature, top_k=top_k, top_p=top_p
-            ),
-            seeds,
-        )
+        return function
 
     @tf.function(
         input_signature=[IDS, _input("target_token_ids", tf.int32, None, None)]
@@ -201,9 +127,22 @@ def serving_module(run: Run, assets: list[Path], beam_size: int) -> tf.Module:
         "serving_default": translate,
         "translate_beam": translate_beam,
         "token_ids": token_ids,
-        "search_greedy": search_greedy,
-        "search_beam": search_beam,
-        "search_sample": search_sample,
+        "search_greedy": search_ids(),
+        "search_beam": search_ids(
+            _input("n_best", tf.int32),
+            LENGTH_PENALTY,
+            _input("coverage_penalty", tf.float32),
+            _input("patience", tf.float32),
+            _input("repetition_penalty", tf.float32),
+            beam_size=beam_size,
+        ),
+        "search_sample": search_ids(
+            _input("seeds", tf.int32, None),
+            _input("temperature", tf.float32),
+            _input("top_k", tf.int32),
+            _input("top_p", tf.float32),
+            sampling=True,
+        ),
         "score": score_ids,
     }
     # Not the model itself: Keras would add a signature of its own to it.
