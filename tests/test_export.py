@@ -469,6 +469,28 @@ def test_a_tflite_forgets_what_it_was_given_before(export_folder, pairs):
         assert translator.translate(lines, options=options) == expected
 
 
+def test_the_first_run_of_new_shapes_is_short_and_forgotten(export_folder):
+    translator = LiteTranslator(export_folder / "toy.tflite", 1)
+    calls = []
+
+    def runner(**inputs):
+        calls.append(inputs)
+        # What the first run says is nonsense.
+        word = 4 if inputs["max_lengths"].max() == 1 else 5
+        ids = np.tile(np.int32([word, 2, 0]), (len(inputs["prefix"]), 1, 1))
+        score = np.zeros((len(ids), 1), np.float32)
+        return {"token_ids": ids, "score": score, "log_probability": score}
+
+    translator._runners["greedy", 0] = runner
+    for lines in (["a dog"], ["a cat"], ["a dog"] * 2):
+        for hypotheses in translator.search(lines):
+            assert hypotheses[0].token_ids[0] == 5
+    limits = [call["max_lengths"].max() > 1 for call in calls]
+    assert limits == [False, True, True, False, True]
+    shapes = [np.shape(call["encoder_token_ids"]) for call in calls]
+    assert shapes == [(1, 8), (1, 8), (1, 8), (2, 8), (2, 8)]
+
+
 def test_the_signatures_of_a_tflite_share_their_weights(export_folder):
     run_weights = 4 * load_run(export_folder.parent).model.count_params()
     size = (export_folder / "toy.tflite").stat().st_size

@@ -293,6 +293,23 @@ def test_a_prefix_for_each_line(prefixes):
         Shouter().search(["a", "b"], prefixes=prefixes)
 
 
+def test_a_prefix_is_in_the_shortlist():
+    options = SearchOptions(shortlist=("abcX",))
+    translator = Shouter()
+    translator.search(["ab", "c"], 1, options, ["X", "aX"])
+    with pytest.raises(InputError, match=r"^line 12: the prefix .*shortlist"):
+        translator.search(["ab", "c"], 11, options, ["X", "Y"])
+
+
+def test_there_are_as_many_pieces_as_hypotheses():
+    search = Shouter().search
+    most = {"alternatives": True, "n_best": 128}
+    assert len(search(["a"], options=SearchOptions(**most))[0]) == 128
+    for values in ({**most, "n_best": 129}, {"beam_size": 129}):
+        with pytest.raises(InputError, match=r"129 hypotheses.* 128"):
+            search(["a"], options=SearchOptions(**values))
+
+
 def test_blocked_pieces_have_ids():
     options = SearchOptions(blocked=("b", "<unk>"))
     assert Shouter().blocked_ids(options) == [98, 3]

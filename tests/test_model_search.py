@@ -272,6 +272,39 @@ def ngrams(row, size):
     return [tuple(row[i : i + size]) for i in range(len(row) - size + 1)]
 
 
+class Silly:
+    """A model that always wants <pad>, then <s>, then 7, 8, 9, 10."""
+
+    def start_cache(self, encoder_token_ids, prefix, num_rows, shortlist):
+        return (), (encoder_token_ids != 0,)
+
+    def reorder_cache(self, cache, parents):
+        return cache
+
+    def decode_step(self, token_ids, cache, *rest, **more):
+        logits = tf.constant([[9.0, 8.0] + [-9.0] * 5 + [4.0, 3.0, 2.0, 1.0]])
+        return tf.repeat(logits, tf.shape(token_ids)[0], axis=0), cache
+
+
+@EVERY_WAY
+def test_padding_and_start_are_never_chosen(options):
+    limits = tf.constant([5, 3])
+    token_ids, _, log_probs = search(
+        Silly(),
+        tf.constant([[5, 2], [6, 2]]),
+        tf.zeros((2, 5), tf.int32),
+        limits,
+        limits * 0,
+        options,
+        seeds=tf.constant([1, 2]),
+    )
+    for rows, limit in zip(token_ids.numpy(), limits, strict=True):
+        assert (rows[:, :limit] >= 2).all()
+        assert (rows[:, limit:] == 0).all()
+    # As the model gives it: each step costs more than the 5 to <pad>.
+    assert (log_probs.numpy() < -5 * limits.numpy()[:, None]).all()
+
+
 @EVERY_WAY
 def test_no_ngram_occurs_twice(model, options):
     size = 2
