@@ -1,0 +1,194 @@
+"""What the commands do."""
+
+import argparse
+import dataclasses
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+
+from tfxformer.alignment import pharaoh
+from tfxformer.errors import InputError
+from tfxformer.lines import decode_lines
+from tfxformer.options import SearchOptions
+from tfxformer.quiet import import_tensorflow
+
+LINES_AT_ONCE = 2048
+
+
+def translate(arguments: argparse.Namespace) -> None:
+    """Translates a file line by line to standard output.
+
+    Args:
+        arguments: what the parser made of the command line.
+
+    Raises:
+        InputError: if the model, the text or an option cannot be used.
+    """
+    names = [field.name for field in dataclasses.fields(SearchOptions)]
+    values = {name: getattr(arguments, name) for name in names}
+    values["blocked"] = tuple(values["blocked"])
+    if arguments.shortlist is not None:
+        values["shortlist"] = tuple(_read(arguments.shortlist))
+    options = SearchOptions(**values)
+    options.check()
+    file = arguments.file
+    if sys.stdout is None or (file == "-" and sys.stdin is None):
+        raise InputError("standard input and output must be open")
+    with (
+        sys.stdin.buffer if file == "-" else open(file, "rb") as stream,
+        _Bar() as bar,
+    ):
+        translator = _load(arguments)
+        lines = decode_lines(stream, "standard input" if file == "-" else file)
+        prefixes = None
+        if arguments.prefixes is not None:
+            prefixes = iter(_read(arguments.prefixes))
+        at_once = 1 if stream.isatty() else LINES_AT_ONCE
+        first_line = 1
+        while chunk := list(itertools.islice(lines, at_once)):
+            starts = None
+            if prefixes is not None:
+                starts = list(itertools.islice(prefixes, len(chunk)))
+            found = translator.search(
+                chunk, first_line, options, starts, bar.update
+            )
+            columns = [
+                [
+                    f"{one.text}\t{one.score:.6f}"
+                    if arguments.scores
+                    else one.text
+                    for one in hypotheses
+                ]
+                for hypotheses in found
+            ]
+            if arguments.alignments:
+                _align(translator, chunk, found, columns, first_line)
+            for texts in columns:
+                texts += [""] * (options.n_best - len(texts))
+                _print(texts)
+            sys.stdout.buffer.flush()
+            first_line += len(chunk)
+        if prefixes is not None and next(prefixes, None) is not None:
+            raise InputError(
+                f"{arguments.prefixes}: more prefixes than the "
+                f"{first_line - 1} lines"
+            )
+
+
+def _align(translator, chunk, found, columns, first_line) -> None:
+    """Adds a column with the alignment of each hypothesis."""
+    places = []
+    for row, hypotheses in enumerate(found):
+        for rank, hypothesis in enumerate(hypotheses):
+            if hypothesis.token_ids:
+                places.append((row, rank))
+            else:  # of a blank line
+                columns[row][rank] += "\t"
+    scored = translator.score_token_ids(
+        [chunk[row] for row, _ in places],
+        [found[row][rank].token_ids for row, rank in places],
+        first_line,
+    )
+    for (row, rank), result in zip(places, scored, strict=True):
+        columns[row][rank] += "\t" + pharaoh(result.alignment())
+
+
+def score(arguments: argparse.Namespace) -> None:
+    """Prints the log-probabilities of given translations.
+
+    Args:
+        arguments: what the parser made of the command line.
+
+    Raises:
+        InputError: if the model or the texts cannot be used.
+    """
+    if sys.stdout is None:
+        raise InputError("standard output must be open")
+    sources, targets = _read(arguments.source), _read(arguments.target)
+    first_line = 1
+    with _Bar() as bar:
+        translator = _load(arguments)
+        while True:
+            lines = list(itertools.islice(sources, LINES_AT_ONCE))
+            translations = list(itertools.islice(targets, LINES_AT_ONCE))
+            if len(lines) != len(translations):
+                raise InputError(
+                    "line n of one file must translate line n of the other. "
+                    f"Received: {first_line - 1 + len(lines)} lines in "
+                    f"{arguments.source}, "
+                    f"{first_line - 1 + len(translations)} in "
+                    f"{arguments.target}, or more"
+                )
+            if not lines:
+                return
+            for result in translator.score(
+                lines, translations, first_line, bar.update
+            ):
+                columns = [f"{result.log_probability:.6f}"]
+                if arguments.tokens:
+                    columns.append(
+                        " ".join(
+                            f"{piece}:{value:.6f}"
+                            for piece, value in zip(
+                                result.pieces,
+                                result.log_probabilities,
+                                strict=True,
+                            )
+                        )
+                    )
+                if arguments.alignments:
+                    columns.append(pharaoh(result.alignment()))
+                _print(["\t".join(columns)])
+            sys.stdout.buffer.flush()
+            first_line += len(lines)
+
+
+class _Bar:
+    """Lines done, on standard error, where somebody looks at it."""
+
+    def __enter__(self):
+        self._bar = None
+        if sys.stderr is not None and sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(unit=" lines", leave=False)
+        return self
+
+    def update(self, count: int) -> None:
+        if self._bar is not None:
+            self._bar.update(count)
+
+    def __exit__(self, *error):
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _read(path: str) -> Iterator[str]:
+    with open(path, "rb") as stream:
+        yield from decode_lines(stream, path)
+
+
+def _print(lines: list[str]) -> None:
+    for line in lines:
+        sys.stdout.buffer.write(line.encode() + b"\n")
+
+
+def _load(arguments: argparse.Namespace):
+    path = arguments.model
+    if arguments.threads is not None and arguments.threads < 1:
+        raise InputError(
+            f"--threads must be at least 1. Received: {arguments.threads}"
+        )
+    if path.endswith(".tflite"):  # the only one that needs no TensorFlow
+        from tfxformer.lite import LiteTranslator
+
+        return LiteTranslator(path, arguments.threads)
+    if not os.path.isdir(path):
+        raise InputError(
+            f"{path}: no run folder, SavedModel folder or .tflite file"
+        )
+    import_tensorflow()
+    from tfxformer.translator import load_translator
+
+    return load_translator(path)
