@@ -5,7 +5,7 @@ from pathlib import Path
 from tensorflow.core.protobuf import saved_model_pb2
 
 from tfxformer.errors import InputError
-from tfxformer.translator import saved_model_folder
+from tfxformer.run_folder import saved_model_folder
 
 
 def operators(folder: Path) -> set[str]:

@@ -1,9 +1,12 @@
 """The command `tfxformer`: a line out for each line in; clear refusals."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
-from conftest import call, command
+from conftest import ROOT, call, command
 
 from tfxformer import LiteTranslator, SearchOptions
 
@@ -93,12 +96,28 @@ def test_nothing_in_nothing_out(export_folder):
     assert (process.returncode, process.stdout) == (0, b"")
 
 
-def test_bytes_that_are_not_utf8(export_folder):
-    process = translate(export_folder / "toy.tflite", stdin=b"good\ncaf\xe9\n")
+def test_bytes_that_are_not_utf8(export_folder, pairs):
+    text = pairs[0][0].encode() + b"\ncaf\xe9\n"
+    process = translate(export_folder / "toy.tflite", stdin=text)
     assert process.returncode == 2
+    assert process.stdout == pairs[0][1].encode() + b"\n"  # not lost
     assert process.stderr.decode().startswith(
         "tfxformer: error: standard input:2: not UTF-8: byte 0xe9"
     )
+
+
+def test_without_standard_error_nothing_is_lost(tflite, english, some):
+    # The file of the text is then opened as number 2.
+    program = 'exec 2>&-; exec "$0" -m tfxformer.cli translate "$@"'
+    process = subprocess.run(
+        ["sh", "-c", program, sys.executable, tflite, english],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert process.returncode == 0
+    assert process.stdout == translate(tflite, english).stdout
+    assert process.stdout.count(b"\n") == len(some)
 
 
 @pytest.mark.parametrize("name", ["none", "none.tflite", "file.txt", "folder"])
@@ -241,7 +260,10 @@ def test_what_a_format_cannot_do(
     [
         (["--beam-size", "0"], "beam_size must be at least 1. Received: 0"),
         (["--n-best", "2"], "n_best=2, beam_size=1"),
-        (["--temperature", "0"], "temperature must be above 0. Received: 0.0"),
+        (
+            ["--temperature", "0"],
+            "temperature must be above 0 and at most 1000. Received: 0.0",
+        ),
         (["--sampling", "--beam-size", "4"], "sampling=True, beam_size=4"),
         (["--max-length", "91"], "max_length=91, the model's is 90"),
         (["--threads", "0"], "--threads must be at least 1. Received: 0"),

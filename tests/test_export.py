@@ -141,7 +141,11 @@ def test_what_else_a_saved_model_takes(translators, pairs, options):
         ("SavedModel", SearchOptions(alternatives=True), "alternatives"),
         ("SavedModel", SearchOptions(no_repeat_ngram=2), "no_repeat_ngram"),
         ("SavedModel", SearchOptions(shortlist=("a",)), "shortlist"),
-        ("SavedModel", SearchOptions(patience=0.5), "patience"),
+        (
+            "SavedModel",
+            SearchOptions(repetition_penalty=1.5),
+            "repetition_penalty",
+        ),
         (
             "SavedModel",
             SearchOptions(beam_size=4, length_penalty_form="power"),

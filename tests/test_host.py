@@ -5,6 +5,7 @@ times, in capitals.
 """
 
 import threading
+import time
 from unittest import mock
 
 import numpy as np
@@ -131,6 +132,25 @@ def test_an_error_of_a_worker_is_raised():
         translator.translate(LINES)
 
 
+def test_after_an_error_no_other_batch_begins():
+    translator = Shouter(batch_tokens=1, num_workers=2)
+    begun = []
+
+    def decode(batch, options, worker):
+        begun.append(batch)
+        if len(begun) == 1:
+            raise KeyboardInterrupt
+        time.sleep(0.01)
+        return Shouter._decode(translator, batch, options, worker)
+
+    with (
+        mock.patch.object(translator, "_decode", decode),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        translator.translate(["ab"] * 500)
+    assert len(begun) < 100
+
+
 @pytest.mark.parametrize(
     ("lengths", "batch_tokens", "expected"),
     [
@@ -167,6 +187,25 @@ def test_hypotheses_that_do_not_exist_are_left_out():
         options = SearchOptions(beam_size=3, n_best=3)
         (hypotheses,) = translator.search(["ab"], options=options)
     assert [one.text for one in hypotheses] == ["AAABBB"]
+
+
+def test_hypotheses_that_patience_did_not_wait_for_are_left_out():
+    translator, decode = Shouter(), Shouter()._decode
+
+    def impatient(*arguments):
+        token_ids, scores, log_probs = decode(*arguments)
+        ends = token_ids[:, 1:] == END
+        token_ids[:, 1:][ends] = 0
+        return token_ids, scores, log_probs
+
+    options = SearchOptions(beam_size=3, n_best=3)
+    with mock.patch.object(translator, "_decode", impatient):
+        (hypotheses,) = translator.search(["ab"], options=options)
+    assert [one.text for one in hypotheses] == ["AAABBB"]
+    # One that reached the limit of length is a hypothesis, though cut.
+    options = SearchOptions(beam_size=3, n_best=3, max_length=6)
+    (hypotheses,) = translator.search(["ab"], options=options)
+    assert [one.text for one in hypotheses] == ["AAABBB", "BBBCCC", "CCCDDD"]
 
 
 def test_what_the_first_attempt_cuts_is_decoded_again():
@@ -222,6 +261,16 @@ def test_more_tokens_than_the_model_takes():
     Shouter().translate(["a"], options=SearchOptions(max_length=80))
     with pytest.raises(InputError, match=r"max_length=81, the model's is 80"):
         Shouter().translate(["a"], options=SearchOptions(max_length=81))
+
+
+def test_a_long_line_is_reported_once(caplog):
+    lines = ["a" * 99]
+    found = Shouter().search(lines)
+    assert caplog.text.count("only the first part") == 1
+    Shouter().score_token_ids(lines, [found[0][0].token_ids])
+    assert caplog.text.count("only the first part") == 1
+    Shouter().score(lines, ["A"])
+    assert caplog.text.count("only the first part") == 2
 
 
 def test_options_are_checked_first():
@@ -308,6 +357,12 @@ def test_there_are_as_many_pieces_as_hypotheses():
     for values in ({**most, "n_best": 129}, {"beam_size": 129}):
         with pytest.raises(InputError, match=r"129 hypotheses.* 128"):
             search(["a"], options=SearchOptions(**values))
+
+
+def test_a_shortlist_without_text_is_refused():
+    options = SearchOptions(shortlist=("", " "))
+    with pytest.raises(InputError, match=r"^the shortlist is empty"):
+        Shouter().shortlist_ids(options.shortlist)
 
 
 def test_blocked_pieces_have_ids():

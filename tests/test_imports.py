@@ -155,7 +155,8 @@ def test_a_light_module_reaches_neither_tensorflow_nor_keras(start):
 
 
 @pytest.mark.parametrize(
-    "module", ["tfxformer", "tfxformer.lite", "tfxformer.cli"]
+    "module",
+    ["tfxformer", "tfxformer.lite", "tfxformer.loading", "tfxformer.cli"],
 )
 def test_a_light_import_stays_light(module):
     code = f"import {module}, sys; print(*sys.modules)"

@@ -36,7 +36,7 @@ _MODULE_OF_NAME = {
     "causal_mask": "masking",
     "greedy_search": "decoding",
     "load_run": "run_folder",
-    "load_translator": "translator",
+    "load_translator": "loading",
     "padding_mask": "masking",
     "scaled_dot_product_attention": "attention",
     "search": "model_search",

@@ -3,15 +3,14 @@
 import argparse
 import dataclasses
 import itertools
-import os
 import sys
 from collections.abc import Iterator
 
 from tfxformer.alignment import pharaoh
 from tfxformer.errors import InputError
 from tfxformer.lines import decode_lines
+from tfxformer.loading import load_translator
 from tfxformer.options import SearchOptions
-from tfxformer.quiet import import_tensorflow
 
 LINES_AT_ONCE = 2048
 
@@ -46,10 +45,15 @@ def translate(arguments: argparse.Namespace) -> None:
             prefixes = iter(_read(arguments.prefixes))
         at_once = 1 if stream.isatty() else LINES_AT_ONCE
         first_line = 1
-        while chunk := list(itertools.islice(lines, at_once)):
+        for chunk in _chunks(lines, at_once):
             starts = None
             if prefixes is not None:
                 starts = list(itertools.islice(prefixes, len(chunk)))
+                if len(starts) < len(chunk):
+                    raise InputError(
+                        f"{arguments.prefixes}: {first_line - 1 + len(starts)}"
+                        " prefixes, fewer than there are lines"
+                    )
             found = translator.search(
                 chunk, first_line, options, starts, bar.update
             )
@@ -63,7 +67,7 @@ def translate(arguments: argparse.Namespace) -> None:
                 for hypotheses in found
             ]
             if arguments.alignments:
-                _align(translator, chunk, found, columns, first_line)
+                _align(translator, chunk, found, columns)
             for texts in columns:
                 texts += [""] * (options.n_best - len(texts))
                 _print(texts)
@@ -76,7 +80,7 @@ def translate(arguments: argparse.Namespace) -> None:
             )
 
 
-def _align(translator, chunk, found, columns, first_line) -> None:
+def _align(translator, chunk, found, columns) -> None:
     """Adds a column with the alignment of each hypothesis."""
     places = []
     for row, hypotheses in enumerate(found):
@@ -88,7 +92,6 @@ def _align(translator, chunk, found, columns, first_line) -> None:
     scored = translator.score_token_ids(
         [chunk[row] for row, _ in places],
         [found[row][rank].token_ids for row, rank in places],
-        first_line,
     )
     for (row, rank), result in zip(places, scored, strict=True):
         columns[row][rank] += "\t" + pharaoh(result.alignment())
@@ -175,20 +178,24 @@ def _print(lines: list[str]) -> None:
 
 
 def _load(arguments: argparse.Namespace):
-    path = arguments.model
-    if arguments.threads is not None and arguments.threads < 1:
-        raise InputError(
-            f"--threads must be at least 1. Received: {arguments.threads}"
-        )
-    if path.endswith(".tflite"):  # the only one that needs no TensorFlow
-        from tfxformer.lite import LiteTranslator
+    threads = arguments.threads
+    if threads is not None and threads < 1:
+        raise InputError(f"--threads must be at least 1. Received: {threads}")
+    return load_translator(arguments.model, threads)
 
-        return LiteTranslator(path, arguments.threads)
-    if not os.path.isdir(path):
-        raise InputError(
-            f"{path}: no run folder, SavedModel folder or .tflite file"
-        )
-    import_tensorflow()
-    from tfxformer.translator import load_translator
 
-    return load_translator(path)
+def _chunks(lines: Iterator[str], size: int) -> Iterator[list[str]]:
+    """Groups lines; those before one that cannot be read are not lost."""
+    error = None
+    while error is None:
+        chunk = []
+        try:
+            for line in itertools.islice(lines, size):
+                chunk.append(line)
+        except InputError as bad_line:
+            error = bad_line
+        if not chunk:
+            break
+        yield chunk
+    if error is not None:
+        raise error

@@ -24,15 +24,18 @@ def exit_on_input_error(program: str) -> Iterator[None]:
     except InputError as error:
         message = " ".join(str(error).split())
     except BrokenPipeError:  # the reader of our output has gone
-        sys.stderr.close()
+        if sys.stderr is not None:
+            sys.stderr.close()
         raise SystemExit(141) from None
     except OSError as error:
         what = error.strerror or str(error)
         message = f"{error.filename}: {what}" if error.filename else what
     except KeyboardInterrupt:
-        print(f"{program}: interrupted", file=sys.stderr)
+        if sys.stderr is not None:
+            print(f"{program}: interrupted", file=sys.stderr)
         raise SystemExit(130) from None
     else:
         return
-    print(f"{program}: error: {message}", file=sys.stderr)
+    if sys.stderr is not None:
+        print(f"{program}: error: {message}", file=sys.stderr)
     raise SystemExit(2)

@@ -4,6 +4,7 @@ Text is tokenised, sorted by length, put into batches and decoded; results
 come back in the order of the input.
 """
 
+import contextlib
 import logging
 import queue
 from collections.abc import Callable, Sequence
@@ -153,20 +154,23 @@ class Translator:
             progress: callable that is told of how many lines are done.
 
         Returns:
-            list of as many lists of at least one `Hypothesis`, best first;
-            a blank line has one without text.
+            list of as many lists of at least one `Hypothesis`. Best first;
+            samples in the order in which they were drawn, alternatives in
+            that of their first tokens. A blank line has one without text.
 
         Raises:
             InputError: if an option makes no sense or does not fit.
         """
         options.check()
         self._check(options)
-        if (options.max_length or 0) > self.max_length:
-            raise InputError(
-                "max_length can be at most what the model takes, source and "
-                f"{MAX_EXTRA_LENGTH}. Received: max_length="
-                f"{options.max_length}, the model's is {self.max_length}"
-            )
+        for name in ("min_length", "max_length"):
+            value = getattr(options, name)
+            if (value or 0) > self.max_length:
+                raise InputError(
+                    f"{name} can be at most what the model takes, source and "
+                    f"{MAX_EXTRA_LENGTH}. Received: {name}={value}, the "
+                    f"model's is {self.max_length}"
+                )
         if options.num_rows > self.target_tokenizer.vocabulary_size:
             raise InputError(
                 "there are fewer pieces than hypotheses. Received: "
@@ -232,6 +236,7 @@ class Translator:
                     token_ids,
                     scores,
                     log_probs,
+                    limits[row][1],
                     options.n_best,
                     first_line + row,
                 )
@@ -270,13 +275,15 @@ class Translator:
                     f"line {number}: a translation of {len(ids)} pieces; the "
                     f"model takes {self.max_length}"
                 )
-        return self.score_token_ids(lines, targets, first_line, progress)
+        sources = tokenize_lines(
+            self.source_tokenizer, lines, self.max_source_length, first_line
+        )
+        return self._score_all(sources, targets, progress)
 
     def score_token_ids(
         self,
         lines: list[str],
         targets: list[list[int]],
-        first_line: int = 1,
         progress: Callable[[int], object] = lambda count: None,
     ) -> list[ScoredTranslation]:
         """Scores translations given as token ids, as `search` returns them.
@@ -284,18 +291,25 @@ class Translator:
         Args:
             lines: list of strings.
             targets: list of as many lists of ints.
-            first_line: int. Number of the first line, for warnings.
             progress: callable that is told of how many lines are done.
 
         Returns:
             list of as many `ScoredTranslation`.
         """
         sources = tokenize_lines(
-            self.source_tokenizer, lines, self.max_source_length, first_line
+            self.source_tokenizer, lines, self.max_source_length, None
         )
+        return self._score_all(sources, targets, progress)
+
+    def _score_all(
+        self,
+        sources: list[list[int]],
+        targets: list[list[int]],
+        progress: Callable[[int], object],
+    ) -> list[ScoredTranslation]:
         pieces = self.target_tokenizer.pieces()
         source_pieces = self.source_tokenizer.pieces()
-        results: list = [None] * len(lines)
+        results: list = [None] * len(sources)
 
         def score(rows: list[int], worker: int) -> None:
             outputs = self._score(
@@ -320,7 +334,7 @@ class Translator:
             max(len(source), len(target))
             for source, target in zip(sources, targets, strict=True)
         ]
-        self._run(score, list(range(len(lines))), lengths, SearchOptions())
+        self._run(score, list(range(len(sources))), lengths, SearchOptions())
         return results
 
     def _run(
@@ -353,8 +367,14 @@ class Translator:
             drain(0)
             return
         with ThreadPoolExecutor(workers) as pool:
-            for done in [pool.submit(drain, n) for n in range(workers)]:
-                done.result()
+            try:
+                for done in [pool.submit(drain, n) for n in range(workers)]:
+                    done.result()
+            except BaseException:  # such as Ctrl-C: do not begin the others
+                with contextlib.suppress(queue.Empty):
+                    while True:
+                        jobs.get_nowait()
+                raise
 
     def _prefixes(
         self, prefixes: list[str] | None, count: int, first_line: int
@@ -389,6 +409,7 @@ class Translator:
         token_ids: np.ndarray,
         scores: np.ndarray,
         log_probs: np.ndarray,
+        limit: int,
         n_best: int,
         line: int,
     ) -> list[Hypothesis]:
@@ -398,6 +419,8 @@ class Translator:
                 break
             ids = token_ids[place]
             ids = ids[ids != PAD_TOKEN_ID].tolist()
+            if place and END_TOKEN_ID not in ids and len(ids) < limit:
+                break  # nor are those that patience did not wait for
             if END_TOKEN_ID not in ids and place == 0:
                 logger.warning(
                     "line %d: no end after %d tokens; the translation is cut "
@@ -435,6 +458,8 @@ class Translator:
         """The ids of the pieces of texts, the special ones first."""
         ids = set().union(*self.target_tokenizer.tokenize(list(texts)))
         special = range(UNKNOWN_TOKEN_ID + 1)
+        if not ids - set(special):
+            raise InputError("the shortlist is empty: give it some text")
         return np.array([*special, *sorted(ids - set(special))], np.int32)
 
 

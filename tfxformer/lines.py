@@ -43,7 +43,7 @@ def tokenize_lines(
     tokenizer: Tokenizer,
     lines: list[str],
     max_length: int,
-    first_line: int = 1,
+    first_line: int | None = 1,
 ) -> list[list[int]]:
     """Tokenizes lines; too long ones keep their first part, with a warning.
 
@@ -51,21 +51,23 @@ def tokenize_lines(
         tokenizer: the source language's `Tokenizer`.
         lines: list of strings.
         max_length: int. Most ids of a line, `</s>` included.
-        first_line: int. Number of the first line, for the warning.
+        first_line: int. Number of the first line, for the warning; None: no
+            warning.
 
     Returns:
         list of lists of ints; each ends with `</s>`, a blank line is `</s>`.
     """
     all_ids = tokenizer.tokenize(lines)
-    for number, ids in enumerate(all_ids, start=first_line):
+    for row, ids in enumerate(all_ids):
         if len(ids) > max_length:
-            logger.warning(
-                "line %d: %d pieces, the model takes %d; "
-                "only the first part is translated",
-                number,
-                len(ids),
-                max_length,
-            )
+            if first_line is not None:
+                logger.warning(
+                    "line %d: %d pieces, the model takes %d; "
+                    "only the first part is translated",
+                    first_line + row,
+                    len(ids),
+                    max_length,
+                )
             ids[max_length - 1 :] = [END_TOKEN_ID]
     return all_ids
 

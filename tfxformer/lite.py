@@ -48,8 +48,8 @@ def check_supported(
     unknown = sorted(options.used() - taken - lengths)
     if unknown:
         raise InputError(
-            f"a {what} does not take {', '.join(unknown)} with these other "
-            "options; the run does"
+            f"a {what} does not take {', '.join(unknown)} in this kind of "
+            "search; the run does"
         )
 
 
@@ -130,9 +130,9 @@ class LiteTranslator(Translator):
             self._interpreters.append(self._load())
 
     def _check(self, options: SearchOptions) -> None:
-        taken = set()
+        taken = {"n_best"}
         if options.beam_size > 1:
-            taken = {"n_best", "length_penalty"}
+            taken.add("length_penalty")
         check_supported(options, taken, self.beam_size, ".tflite file")
 
     def _decode(self, batch: Batch, options: SearchOptions, worker: int):

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from tfxformer.errors import InputError
 
+MOST = 1000  # nothing beyond is of use
+
 
 class Hypothesis(NamedTuple):
     """One translation of a sentence."""
@@ -27,7 +29,7 @@ class SearchOptions:
         beam_size: int. Hypotheses kept by beam search; 1: greedy.
         n_best: int. Hypotheses that are returned: at most `beam_size` with
             beam search, any number with `sampling` or `alternatives`.
-        length_penalty: float, alpha, at least 0. For beam search.
+        length_penalty: float, alpha, from 0 to 10. For beam search.
         length_penalty_form: "gnmt", `((5 + length) / 6) ** alpha`, or
             "power", `length ** alpha`.
         coverage_penalty: float, beta, at least 0. For beam search.
@@ -43,14 +45,15 @@ class SearchOptions:
         top_k: int. Draw from so many most probable tokens; 0: from all.
         top_p: float in (0, 1]. Draw from the most probable tokens that
             together have this probability.
-        seed: int. Equal seeds give equal draws, whatever the batch.
+        seed: int. With equal seeds a line of the same number and text has
+            equal draws, whatever its batch.
         alternatives: bool. The `n_best` most probable tokens after the
             prefix, each continued greedily.
         no_repeat_ngram: int. No n-gram of that size occurs twice; 0: off.
         repetition_penalty: float, at least 1, for tokens that already occur.
         blocked: tuple of strings. Pieces that may not occur, like "<unk>".
         shortlist: tuple of strings, or None. Only pieces of these texts may
-            occur, which is faster.
+            occur, which is faster. Probabilities are then over these.
     """
 
     beam_size: int = 1
@@ -83,34 +86,52 @@ class SearchOptions:
         for name, (sound, wanted) in {
             "beam_size": (self.beam_size >= 1, "at least 1"),
             "n_best": (self.n_best >= 1, "at least 1"),
-            "length_penalty": (self.length_penalty >= 0, "at least 0"),
+            "length_penalty": (0 <= self.length_penalty <= 10, "from 0 to 10"),
             "length_penalty_form": (
                 self.length_penalty_form in ("gnmt", "power"),
                 "gnmt or power",
             ),
-            "coverage_penalty": (self.coverage_penalty >= 0, "at least 0"),
+            "coverage_penalty": (
+                0 <= self.coverage_penalty <= MOST,
+                f"from 0 to {MOST}",
+            ),
             "patience": (
                 self.patience is None or 0 < self.patience <= 1,
                 "above 0 and at most 1",
             ),
             "min_length": (self.min_length >= 0, "at least 0"),
-            "min_length_ratio": (self.min_length_ratio >= 0, "at least 0"),
+            "min_length_ratio": (
+                0 <= self.min_length_ratio <= MOST,
+                f"from 0 to {MOST}",
+            ),
             "max_length": (
                 self.max_length is None or self.max_length >= 1,
                 "at least 1",
             ),
             "max_length_ratio": (
-                self.max_length_ratio is None or self.max_length_ratio > 0,
-                "above 0",
+                self.max_length_ratio is None
+                or 0 < self.max_length_ratio <= MOST,
+                f"above 0 and at most {MOST}",
             ),
-            "temperature": (self.temperature > 0, "above 0"),
+            "temperature": (
+                0 < self.temperature <= MOST,
+                f"above 0 and at most {MOST}",
+            ),
             "top_k": (self.top_k >= 0, "at least 0"),
             "top_p": (0 < self.top_p <= 1, "above 0 and at most 1"),
             "seed": (abs(self.seed) < 2**31, "of 32 bits"),
             "no_repeat_ngram": (self.no_repeat_ngram >= 0, "at least 0"),
             "repetition_penalty": (
-                self.repetition_penalty >= 1,
-                "at least 1",
+                1 <= self.repetition_penalty <= MOST,
+                f"from 1 to {MOST}",
+            ),
+            "blocked": (
+                not isinstance(self.blocked, str),
+                "a tuple of strings",
+            ),
+            "shortlist": (
+                not isinstance(self.shortlist, str),
+                "a tuple of strings",
             ),
         }.items():
             if not sound:

@@ -13,6 +13,9 @@ def quiet_native_logs() -> Iterator[None]:
     TensorFlow and LiteRT greet with lines that no setting turns off. What
     fails still raises its Python exception.
     """
+    if sys.stderr is None:  # then 2 may be another file by now
+        yield
+        return
     sys.stderr.flush()
     try:
         kept = os.dup(2)

@@ -142,3 +142,22 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not complete:
         raise InputError(f"{path}: not the configuration of a run")
     return config
+
+
+def saved_model_folder(folder: Path) -> Path:
+    """Finds the SavedModel in a folder, its newest version if it has some.
+
+    Args:
+        folder: path.
+
+    Returns:
+        path of a folder that holds `saved_model.pb`, or `folder`.
+    """
+    if (folder / "saved_model.pb").exists() or not folder.is_dir():
+        return folder
+    versions = [
+        child
+        for child in folder.iterdir()
+        if child.name.isdigit() and (child / "saved_model.pb").exists()
+    ]
+    return max(versions, key=lambda child: int(child.name), default=folder)

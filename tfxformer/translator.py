@@ -9,10 +9,10 @@ import tensorflow as tf
 
 from tfxformer.errors import InputError
 from tfxformer.host import Translator
-from tfxformer.lite import SETTINGS, LiteTranslator, check_supported
+from tfxformer.lite import SETTINGS, check_supported
 from tfxformer.model_search import score, search
 from tfxformer.options import SearchOptions
-from tfxformer.run_folder import Run, load_run
+from tfxformer.run_folder import Run, saved_model_folder
 from tfxformer.tokenizer import Tokenizer
 
 BATCH_TOKENS = 2048  # most source positions decoded at once
@@ -129,7 +129,8 @@ class SavedModelTranslator(Translator):
             )
         except (OSError, ValueError, KeyError, TypeError):
             raise InputError(
-                f"{folder}: a SavedModel, but not one of python -m export"
+                f"{folder}: a SavedModel, but not one of python -m export, or "
+                "without its assets"
             ) from None
         super().__init__(
             source_tokenizer, target_tokenizer, max_source_length, BATCH_TOKENS
@@ -217,44 +218,3 @@ class SavedModelTranslator(Translator):
         return tuple(
             outputs[name].numpy() for name in ("log_probs", "attention")
         )
-
-
-def saved_model_folder(folder: Path) -> Path:
-    """Finds the SavedModel in a folder, its newest version if it has some.
-
-    Args:
-        folder: path.
-
-    Returns:
-        path of a folder that holds `saved_model.pb`, or `folder`.
-    """
-    if (folder / "saved_model.pb").exists() or not folder.is_dir():
-        return folder
-    versions = [
-        child
-        for child in folder.iterdir()
-        if child.name.isdigit() and (child / "saved_model.pb").exists()
-    ]
-    return max(versions, key=lambda child: int(child.name), default=folder)
-
-
-def load_translator(path):
-    """Loads whatever can translate.
-
-    Args:
-        path: string or path: a run folder, a SavedModel folder, or a
-            `.tflite` file.
-
-    Returns:
-        A `Translator`: a `RunTranslator`, `SavedModelTranslator` or
-        `LiteTranslator`.
-
-    Raises:
-        InputError: if the path is none of the three.
-    """
-    path = Path(path)
-    if path.suffix == ".tflite":
-        return LiteTranslator(path)
-    if (saved_model_folder(path) / "saved_model.pb").exists():
-        return SavedModelTranslator(path)
-    return RunTranslator(load_run(path))

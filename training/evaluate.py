@@ -5,8 +5,8 @@ import re
 import sys
 
 from tfxformer.errors import InputError, exit_on_input_error
+from tfxformer.loading import load_translator
 from tfxformer.options import SearchOptions
-from tfxformer.quiet import import_tensorflow
 from training.corpus import read_lines
 
 
@@ -61,9 +61,6 @@ def main(arguments: list[str] | None = None) -> None:
                 f"{options.reference} {len(references):,}; "
                 "they must have as many, and at least one"
             )
-        import_tensorflow()
-        from tfxformer.translator import load_translator
-
         search = SearchOptions(
             beam_size=options.beam_size, length_penalty=options.length_penalty
         )
