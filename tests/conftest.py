@@ -19,9 +19,10 @@ ROOT = Path(__file__).parent.parent
 RECIPE = """
 name: toy
 data:
-  train: {tsv: train.tsv}
-  valid: {source: valid.en, target: valid.es}
+  train: [{tsv: train.tsv}]
+  valid: [{source: valid.en, target: valid.es}]
   max_length: 40
+  cleaning: {overlap: false}  # it is tested on what it was trained on
 tokenizer: {vocabulary_size: 500}
 model:
   preset: null

@@ -10,8 +10,8 @@ from training.config import read_recipe
 GOOD = """
 name: good
 data:
-  train: {source: a.en, target: a.de}
-  valid: {phrasebook: valid}
+  train: [{source: a.en, target: a.de}]
+  valid: [{phrasebook: valid}]
 """
 RECIPES = Path(__file__).parent.parent / "training" / "recipes"
 
@@ -25,8 +25,8 @@ def recipe(folder, text=GOOD, *assignments):
 def test_values_and_defaults(tmp_path):
     read = recipe(tmp_path)
     assert read.name == "good"
-    assert read.data.train.source == "a.en"
-    assert read.data.valid.phrasebook == "valid"
+    assert read.data.train[0].source == "a.en"
+    assert read.data.valid[0].phrasebook == "valid"
     assert read.training.label_smoothing == 0.1  # the paper's
 
 
@@ -49,7 +49,7 @@ def test_assignments_replace_values(tmp_path):
     ("assignment", "words"),
     [
         ("training.epohcs=3", ["training.epohcs", "unknown", "epochs"]),
-        ("data.train.tvs=x", ["data.train.tvs", "unknown", "tsv"]),
+        ("data.train.0.tvs=x", ["data.train.0.tvs", "unknown", "tsv"]),
         ("trainning={}", ["trainning", "unknown", "training"]),
         ("training.epochs=0", ["training.epochs", "greater than 0", "0"]),
         ("training.epochs=many", ["training.epochs", "integer", "many"]),
@@ -57,8 +57,8 @@ def test_assignments_replace_values(tmp_path):
         ("model.dropout=1.5", ["model.dropout", "less than 1", "1.5"]),
         ("model.activation=tanh", ["model.activation", "relu", "tanh"]),
         ("model.preset=huge", ["model.preset", "tiny", "huge"]),
-        ("data.train.tsv=b.tsv", ["data.train", "either"]),
-        ("data.train.target=null", ["data.train", "source and target"]),
+        ("data.train.0.tsv=b.tsv", ["data.train.0", "give one", "2 given"]),
+        ("data.train.0.target=null", ["data.train.0", "source and target"]),
         ("name=a/b", ["name", "a/b"]),
         ("name=..", ["name", ".."]),
         ("training", ["key=value", "'training'"]),

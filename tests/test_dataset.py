@@ -1,42 +1,91 @@
 """Batches: full, deterministic, and each sentence once an epoch."""
 
+import collections
 import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tfxformer import TokenCrossEntropy, Tokenizer, Transformer
-from training.corpus import CorpusReport
+from training.config import DataConfig, Source
 from training.dataset import (
-    TokenizedCorpus,
+    BatchPlan,
+    Resampling,
     plan_batches,
-    tokenize_pairs,
     training_dataset,
     validation_dataset,
 )
 from training.phrasebook import generate
+from training.shards import Corpus, in_memory, write_shards
+from training.tokens import (
+    Block,
+    PairTokenizer,
+    TokenizedPairs,
+    concatenate,
+    index,
+)
 
 
-def corpus(count=50, seed=0):
+def tokenized(sources, targets, origins=None):
+    def flat(rows):
+        return np.array(list(itertools.chain(*rows)), np.int32)
+
+    def lengths(rows):
+        return np.array([len(row) for row in rows], np.int32)
+
+    return TokenizedPairs(
+        flat(sources),
+        flat(targets),
+        lengths(sources),
+        lengths(targets),
+        np.array(origins or [0] * len(sources), np.int32),
+    )
+
+
+def numbered_pairs(count=50, seed=0, origins=None):
+    """Pairs of random lengths; both sides start with the pair's number."""
     random = np.random.default_rng(seed)
 
     def sentence(number):
         length = random.integers(1, 12)
         return [4 + number, *random.integers(4, 99, length).tolist(), 2]
 
-    return TokenizedCorpus(
-        [sentence(i) for i in range(count)], [sentence(i) for i in range(count)]
+    sides = [[sentence(i) for i in range(count)] for _ in range(2)]
+    return tokenized(*sides, origins)
+
+
+def corpus(count=50, weights=(1.0,), origins=None):
+    return in_memory(numbered_pairs(count, origins=origins), list(weights))
+
+
+@pytest.fixture
+def sharded(tmp_path):
+    """Ninety pairs in three files of two records each."""
+    pairs = numbered_pairs(90)
+    parts = [pairs.take(np.arange(i, 90, 6)) for i in range(6)]
+    paths, indices = write_shards(
+        [
+            ([p.to_record() for p in some], [index(p) for p in some])
+            for some in (parts[:3], parts[3:])
+        ],
+        tmp_path,
+        3,
     )
+    return Corpus(indices, paths, [1.0])
 
 
-def first_tokens(batches):
-    return [labels[:, 0].numpy().tolist() for _, labels in batches]
+def numbers(batches):
+    """The number of each pair, by batch."""
+    return [(labels[:, 0].numpy() - 4).tolist() for _, labels in batches]
 
 
 def test_teacher_forcing_on_one_sentence():
-    data = validation_dataset(
-        TokenizedCorpus([[5, 6, 2], [7, 2]], [[8, 2], [9, 10, 11, 2]]), 100
-    )
+    pairs = tokenized([[5, 6, 2], [7, 2]], [[8, 2], [9, 10, 11, 2]])
+    data = validation_dataset(in_memory(pairs, [1.0]), 100)
     ((sources, inputs), labels) = next(iter(data))
     order = np.argsort(sources[:, 0])
     np.testing.assert_array_equal(
@@ -50,46 +99,147 @@ def test_teacher_forcing_on_one_sentence():
     )
 
 
-def test_an_epoch_holds_each_pair_once_and_the_next_another_order():
-    data, steps = training_dataset(corpus(), max_tokens=60, seed=3)
-    epochs = first_tokens(data.take(2 * steps))
+def test_validation_ends_after_each_pair_was_there_once():
+    data = validation_dataset(corpus(), 60)
+    batches = numbers(data)
+    assert sorted(itertools.chain(*batches)) == list(range(50))
+    assert len(data) == len(batches)
+    assert batches == numbers(validation_dataset(corpus(), 60))
+
+
+@pytest.mark.parametrize("kind", ["memory", "shards"])
+def test_an_epoch_holds_each_pair_once_and_the_next_another_order(
+    kind, sharded
+):
+    some, count = (corpus(), 50) if kind == "memory" else (sharded, 90)
+    data, steps = training_dataset(some, max_tokens=60, seed=3)
+    epochs = numbers(data.take(2 * steps))
     first, second = epochs[:steps], epochs[steps:]
     for epoch in (first, second):
-        assert sorted(itertools.chain(*epoch)) == list(range(4, 54))
+        assert sorted(itertools.chain(*epoch)) == list(range(count))
     assert first != second
+    assert sorted(map(sorted, first)) != sorted(map(sorted, second))
 
 
-def test_pairs_stay_together():
-    data, steps = training_dataset(corpus(), max_tokens=60, seed=3)
-    for (sources, _), labels in data.take(steps):
+def test_shards_come_in_another_order_and_ids_are_those_written(sharded):
+    pairs = numbered_pairs(90)
+    starts = np.cumsum(pairs.target_lengths) - pairs.target_lengths
+    orders = set()
+    for epoch in range(4):
+        data, steps = training_dataset(sharded, 60, seed=3)
+        batches = list(data.skip(epoch * steps).take(steps))
+        order = [batch[0] % 3 for batch in numbers(batches)]
+        orders.add(tuple(dict.fromkeys(order)))
+        assert len(list(itertools.groupby(order))) == 3
+    assert len(orders) > 1
+    for (sources, _), labels in batches:
         np.testing.assert_array_equal(sources[:, 0], labels[:, 0])
+        for row in labels.numpy():
+            start = starts[row[0] - 4]
+            length = pairs.target_lengths[row[0] - 4]
+            written = pairs.target_ids[start : start + length]
+            np.testing.assert_array_equal(row[:length], written)
+            assert not row[length:].any()
 
 
 def test_the_seed_decides():
     def order(seed):
         data, steps = training_dataset(corpus(), max_tokens=60, seed=seed)
-        return first_tokens(data.take(steps))
+        return numbers(data.take(steps))
 
     assert order(1) == order(1)
     assert order(1) != order(2)
 
 
+@pytest.mark.parametrize("weights", [[1.0, 1.0], [0.5, 1.75]])
+@pytest.mark.parametrize("start", [1, 7, 30, 61, 200])
+def test_a_position_is_found_again(sharded, weights, start):
+    indices = [part.copy() for part in sharded.indices]
+    for part in indices:
+        part[::2, 2] = 1  # half of the pairs are of another source
+    some = Corpus(indices, sharded.shards, weights)
+    # Which source a pair is of is in the files too.
+    if weights != [1.0, 1.0]:
+        pairs = numbered_pairs(90, origins=[0, 1] * 45)
+        some = in_memory(pairs, weights)
+    data, _ = training_dataset(some, 40, seed=5)
+    resumed, _ = training_dataset(some, 40, seed=5, start=start)
+    assert numbers(data.skip(start).take(9)) == numbers(resumed.take(9))
+
+
+def test_weights_say_how_often_a_pair_is_seen():
+    origins = [0, 1, 2] * 30
+    some = corpus(90, weights=[1.0, 2.5, 0.25], origins=origins)
+    plan = BatchPlan(some, 60, seed=1)
+    data, _ = training_dataset(some, 60, seed=1)
+    batches = iter(numbers(data.take(sum(map(plan.count, range(4))))))
+    total = collections.Counter()
+    for epoch in range(4):
+        epoch_batches = itertools.islice(batches, plan.count(epoch))
+        seen = collections.Counter(itertools.chain(*epoch_batches))
+        assert {seen[i] for i in range(0, 90, 3)} == {1}
+        assert {seen[i] for i in range(1, 90, 3)} == {2, 3}
+        assert {seen[i] for i in range(2, 90, 3)} == {0, 1}
+        total += seen
+    assert [total[i] for i in range(3)] == [4, 10, 1]
+    assert set(total.values()) == {4, 10, 1}
+    assert next(batches, None) is None
+
+
+def test_workers_share_each_batch(sharded):
+    whole, steps = training_dataset(sharded, 60, seed=2)
+    shares = [
+        training_dataset(sharded, 60, seed=2, worker=i, num_workers=3)
+        for i in range(3)
+    ]
+    assert {share_steps for _, share_steps in shares} == {steps}
+    empty = 0
+    parts = zip(*(data.take(steps) for data, _ in shares), strict=True)
+    for batch, some in zip(numbers(whole.take(steps)), parts, strict=True):
+        found = []
+        for (sources, inputs), labels in some:
+            assert len(sources) == len(inputs) == len(labels) >= 1
+            if not labels.numpy().any():  # nothing was left for this worker
+                assert len(labels) == 1 and not sources.numpy().any()
+                assert not inputs.numpy().any()
+                empty += 1
+            else:
+                found += numbers([(None, labels)])[0]
+        assert sorted(found) == sorted(batch)
+    assert empty
+
+
 def test_batches_keep_to_the_budget():
     lengths = np.array([3, 9, 30, 4, 4, 80, 5, 5, 5, 2])
-    batches = plan_batches(lengths, lengths[::-1], 40, seed=(0,))
+    columns = np.stack([lengths, lengths[::-1], 0 * lengths], axis=1)
+    batches = plan_batches(columns, [1.0], 0, [0, 0], 40)
     longest = np.maximum(lengths, lengths[::-1])
     for batch in batches:
         positions = len(batch) * longest[batch].max()
         assert positions <= 40 or len(batch) == 1
-    assert sorted(np.concatenate(batches).tolist()) == list(range(10))
+    assert sorted(batches.values.numpy().tolist()) == list(range(10))
+    # No batch could have taken the shortest pair of the next longer one.
+    ordered = sorted(batches.to_list(), key=lambda b: longest[b].max())
+    for batch, following in itertools.pairwise(ordered):
+        grown = (len(batch) + 1) * min(longest[i] for i in following)
+        assert grown > 40
 
 
 @pytest.fixture(scope="module")
-def phrasebook():
+def phrasebook_tokenizer():
     pairs = generate("train", 12_000)
     text = [sentence for pair in pairs for sentence in pair]
-    tokenizer = Tokenizer.train(text, 1000)
-    return tokenize_pairs(pairs, tokenizer, tokenizer, 64, 9.0, CorpusReport())
+    return Tokenizer.train(text, 1000), pairs
+
+
+@pytest.fixture(scope="module")
+def phrasebook(phrasebook_tokenizer):
+    tokenizer, pairs = phrasebook_tokenizer
+    sources = [Source(phrasebook="train")]
+    tokenize = PairTokenizer(tokenizer, tokenizer, DataConfig(sources, sources))
+    lines = [f"{source}\t{target}\n".encode() for source, target in pairs]
+    block = Block(0, lines, np.zeros(len(lines), np.int32))
+    return in_memory(tokenize(block)[0], [1.0])
 
 
 @pytest.mark.parametrize("max_tokens", [1024, 4096])
@@ -103,23 +253,106 @@ def test_nine_positions_in_ten_are_real_tokens(phrasebook, max_tokens):
     assert real / positions >= 0.9
 
 
-def test_long_and_lopsided_pairs_are_counted():
-    tokenizer = Tokenizer.train(["a b c d e f g"] * 9, 275, "bpe")
-    pairs = [
-        ("a b c", "b c d"),
-        ("a " * 30, "b " * 30),
-        ("a", "b c d e f g"),
-        ("\u200b", "a"),
-    ]
-    report = CorpusReport(read=4)
-    kept = tokenize_pairs(pairs, tokenizer, tokenizer, 20, 3.0, report)
-    assert len(kept.source) == report.kept == 1
-    assert report.dropped == {
-        "too long": 1,
-        "length ratio": 1,
-        "empty on a side": 1,
-    }
-    assert kept.target[0][-1] == 2
+def test_sentences_are_split_anew_each_time(phrasebook, phrasebook_tokenizer):
+    tokenizer, _ = phrasebook_tokenizer
+    resampling = Resampling((tokenizer, tokenizer), 0.2, 64)
+    plain, _ = training_dataset(phrasebook, 1024, seed=1)
+
+    def sampled(start=0):
+        data, _ = training_dataset(
+            phrasebook, 1024, seed=1, start=start, resampling=resampling
+        )
+        return data.take(4)
+
+    changed = 0
+    for batch, new, again in zip(plain, sampled(), sampled(), strict=False):
+        for ids, new_ids, same in zip(
+            (batch[0][0], batch[1]), (new[0][0], new[1]),
+            (again[0][0], again[1]), strict=True,
+        ):  # fmt: skip
+            np.testing.assert_array_equal(new_ids, same)  # by the seed
+            for row, new_row in zip(ids.numpy(), new_ids.numpy(), strict=True):
+                text = tokenizer.detokenize(row)
+                assert tokenizer.detokenize(new_row) == text
+                changed += new_row[new_row > 0].tolist() != (
+                    row[row > 0].tolist()
+                )
+        np.testing.assert_array_equal(new[0][1][:, 1:], new[1][:, :-1] * (
+            new[0][1].numpy()[:, 1:] > 0
+        ))  # fmt: skip
+    assert changed > 100
+    third = list(sampled())[2][1]
+    np.testing.assert_array_equal(next(iter(sampled(start=2)))[1], third)
+
+
+def test_a_longer_split_than_the_model_takes_is_not_used(phrasebook_tokenizer):
+    tokenizer, pairs = phrasebook_tokenizer
+    rows = tokenizer.tokenize([source for source, _ in pairs[:40]])
+    lengths = np.array([len(row) for row in rows])
+    resampling = Resampling((tokenizer, tokenizer), 0.05, int(lengths.max()))
+    sides = [np.concatenate(rows), lengths] * 2
+    ids, new_lengths, *_ = resampling(np.array([1, 2]), *sides)
+    assert new_lengths.max() <= lengths.max()
+    assert (new_lengths != lengths).any()
+    assert len(ids) == new_lengths.sum()
+
+
+SERVICE = """
+import sys, tensorflow as tf
+service = tf.data.experimental.service
+dispatcher = service.DispatchServer()
+address = dispatcher.target.split("://")[1]
+workers = [
+    service.WorkerServer(service.WorkerConfig(dispatcher_address=address))
+    for _ in range(2)
+]
+print(dispatcher.target, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_batches_through_a_data_service(sharded):
+    """Two workers in another process make each epoch once between them."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVICE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+    with process:
+        address = process.stdout.readline().strip()
+        data, steps = training_dataset(sharded, 60, seed=3, service=address)
+        batches = list(itertools.islice(data, 4 * steps))
+        process.stdin.close()
+        process.terminate()
+    for (sources, _), labels in batches:
+        np.testing.assert_array_equal(sources[:, 0], labels[:, 0])
+    seen = collections.Counter(itertools.chain(*numbers(batches)))
+    assert set(seen) == set(range(90))
+    # The two are not equally quick: one may be in its third epoch.
+    assert max(seen.values()) - min(seen.values()) <= 2
+
+
+def test_memory_does_not_grow_from_epoch_to_epoch(tmp_path):
+    one = numbered_pairs(20_000)
+    pairs = concatenate([one, one, one])
+    parts = [pairs.take(np.arange(i, len(pairs), 3)) for i in range(3)]
+    paths, indices = write_shards(
+        [([p.to_record() for p in parts], [index(p) for p in parts])],
+        tmp_path,
+        3,
+    )
+    data, steps = training_dataset(Corpus(indices, paths, [1.0]), 4096, seed=1)
+    batches, resident = iter(data), []
+    for _ in range(5):
+        tokens = sum(int(tf.size(next(batches)[1])) for _ in range(steps))
+        assert tokens > 100_000
+        with open("/proc/self/statm", encoding="ascii") as statm:
+            pages = int(statm.read().split()[1])
+        resident.append(pages * os.sysconf("SC_PAGE_SIZE"))
+    assert resident[4] - resident[1] < 30e6
 
 
 def test_fit_compiles_one_step_for_all_lengths(monkeypatch):

@@ -11,13 +11,16 @@ MAX_EXTRA_LENGTH = 50  # a translation has at most source + 50 tokens
 logger = logging.getLogger("tfxformer")
 
 
-def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
+def decode_lines(
+    lines: Iterable[bytes], name: str, first_line: int = 1
+) -> Iterator[str]:
     """Decodes lines of UTF-8; only LF ends a line.
 
     Args:
         lines: iterable of bytes, such as a binary file. A byte order mark
-            and the CR of CRLF are removed.
+            at the start of line 1 and the CR of CRLF are removed.
         name: string. What to call it in an error.
+        first_line: int. Number of the first of the lines.
 
     Yields:
         strings without line ends.
@@ -25,7 +28,7 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
     Raises:
         InputError: naming the line and the byte that are not UTF-8.
     """
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=first_line):
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")

@@ -5,6 +5,7 @@ normalises text, so every place that reads it agrees character for character.
 """
 
 import io
+import threading
 from collections.abc import Iterable
 
 import sentencepiece
@@ -15,6 +16,8 @@ PAD_TOKEN_ID = 0
 START_TOKEN_ID = 1
 END_TOKEN_ID = 2
 UNKNOWN_TOKEN_ID = 3
+
+_sampling_lock = threading.Lock()  # the seed is the whole library's
 
 
 class Tokenizer:
@@ -48,6 +51,9 @@ class Tokenizer:
                 "the tokenizer's ids of <pad>, <s>, </s> and <unk> must be "
                 f"0, 1, 2 and 3. Received: {ids}"
             )
+
+    def __reduce__(self):
+        return Tokenizer, (self.model_proto,)
 
     @classmethod
     def from_file(cls, path) -> "Tokenizer":
@@ -139,6 +145,47 @@ class Tokenizer:
             list of lists of ints. Blank text gives `</s>` alone.
         """
         return self._processor.EncodeAsIds(texts, add_eos=True)
+
+    def resample(
+        self, token_ids: list[list[int]], alpha: float, seed: int
+    ) -> list[list[int]]:
+        """Splits text that is given as ids into other pieces, at random.
+
+        Args:
+            token_ids: list of lists of ints, as `tokenize` gives them.
+            alpha: float. Of a bpe model the share of merges left out; of a
+                unigram model the exponent of the distribution that is
+                sampled from: the smaller, the more uniform.
+            seed: int. The same seed gives the same pieces.
+
+        Returns:
+            list of as many lists of ints.
+
+        Reference:
+            Kudo, Subword Regularization (2018), section 3; Provilkov et al.,
+            BPE-Dropout (2020), section 3.
+        """
+        texts = self._processor.DecodeIds(token_ids)
+        # Each thread has a generator, seeded when it is first used: a new
+        # thread starts at the seed.
+        sampled: list[list[int]] = []
+        with _sampling_lock:
+            sentencepiece.set_random_generator_seed(seed)
+            thread = threading.Thread(
+                target=lambda: sampled.extend(
+                    self._processor.EncodeAsIds(
+                        texts,
+                        add_eos=True,
+                        enable_sampling=True,
+                        alpha=alpha,
+                        nbest_size=-1,
+                        num_threads=1,
+                    )
+                )
+            )
+            thread.start()
+            thread.join()
+        return sampled
 
     def detokenize(self, token_ids: list[int]) -> str:
         """Joins pieces to text, up to the first `</s>`; no special tokens.

@@ -25,7 +25,8 @@ def main(arguments: list[str] | None = None) -> None:
         from training.config import read_recipe
 
         recipe = read_recipe(options.recipe, options.assignments)
-        from training.train import say, train
+        from training.progress import say
+        from training.train import train
 
         say(f"Recipe {options.recipe}: {recipe.name}")
         train(recipe)

@@ -4,7 +4,6 @@ import collections
 import json
 import math
 import shutil
-import sys
 import time
 from pathlib import Path
 
@@ -13,8 +12,7 @@ import numpy as np
 from tqdm import tqdm
 
 from tfxformer.run_folder import weights_path
-
-SECONDS_BETWEEN_LINES = 20  # of the bar, where it is not a terminal
+from training.progress import update_interval
 
 
 class ProgressBar(keras.callbacks.Callback):
@@ -40,7 +38,7 @@ class ProgressBar(keras.callbacks.Callback):
             total=self.steps_per_epoch,
             desc=f"epoch {epoch + 1:>{width}}/{self.params['epochs']}",
             unit="batch",
-            mininterval=0.5 if sys.stderr.isatty() else SECONDS_BETWEEN_LINES,
+            mininterval=update_interval(),
             miniters=1,
             dynamic_ncols=True,
             bar_format="{desc} {percentage:3.0f}%|{bar:12}| "

@@ -3,8 +3,9 @@
 import dataclasses
 import difflib
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import pydantic
 import yaml
@@ -16,35 +17,78 @@ STRICT = pydantic.ConfigDict(extra="forbid")
 Positive = Annotated[int, pydantic.Field(gt=0)]
 Rate = Annotated[float, pydantic.Field(ge=0, lt=1)]
 Above0 = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
+AtLeast1 = Annotated[float, pydantic.Field(ge=1, allow_inf_nan=False)]
+MaxLength = Annotated[int, pydantic.Field(gt=0, le=65535)]
+ServiceAddress = Annotated[str, pydantic.Field(pattern=r"^grpc://[^/:]+:\d+$")]
+Columns = tuple[Positive, Positive]
+Fields = tuple[str, str]
+Languages = tuple[str, str]
+FORMS = ("source", "tsv", "jsonl", "tmx", "tfds", "phrasebook")
 
 
 @dataclass(config=STRICT)
 class Source:
-    """Where parallel text comes from: exactly one of the three forms."""
+    """Parallel text of one of the forms. File names may hold * and ?."""
 
-    source: str | None = None  # text file, one sentence a line, or .gz
-    target: str | None = None  # its translations, line by line
-    tsv: str | None = None  # source, tab, target in each line, or .gz
+    # Text, one sentence a line; each file also .gz, .xz or .zst.
+    source: str | None = None
+    target: str | None = None  # the translations, line by line
+    tsv: str | None = None  # a pair in each line, in columns
+    columns: Columns | None = None  # of the source and the target: [1, 2]
+    jsonl: str | None = None  # a JSON object in each line
+    fields: Fields | None = None  # of the two, a.b within a: data.languages
+    tmx: str | None = None  # translation memory, TMX 1.4
+    tfds: str | None = None  # NAME/CONFIG[:SPLIT], or a TranslateFolder
     phrasebook: Literal["train", "valid", "test"] | None = None  # embedded
+    weight: Above0 = 1.0  # how often a pair is seen in an epoch; in train
 
     def __post_init__(self):
-        two_files = self.source is not None and self.target is not None
-        forms = [two_files, self.tsv is not None, self.phrasebook is not None]
-        half = (self.source is None) != (self.target is None)
-        if sum(forms) != 1 or half:
+        if (self.source is None) != (self.target is None):
+            raise ValueError("source and target go together")
+        forms = [form for form in FORMS if getattr(self, form) is not None]
+        if len(forms) != 1:
             raise ValueError(
-                "give either source and target, or tsv, or phrasebook"
+                "give one of source and target, tsv, jsonl, tmx, tfds or "
+                f"phrasebook ({len(forms)} given)"
             )
+        for key, form in (("columns", "tsv"), ("fields", "jsonl")):
+            if getattr(self, key) is not None and forms != [form]:
+                raise ValueError(f"{key} goes with {form}, not {forms[0]}")
+
+    def __str__(self) -> str:
+        form = next(form for form in FORMS if getattr(self, form) is not None)
+        return f"{form}: {getattr(self, form)}"
+
+
+Sources = Annotated[list[Source], pydantic.Field(min_length=1)]
+
+
+@dataclass(config=STRICT)
+class CleaningConfig:
+    """What is mended in the text, and which pairs drop out of training."""
+
+    unicode: Literal["NFC", "NFKC", "NFD", "NFKD"] | None = None  # to this form
+    unescape: bool = False  # &amp; and the like, of HTML and of Moses
+    control_characters: bool = True  # they become spaces
+    empty: bool = True  # drop: nothing on a side
+    identical: bool = True  # drop: the target is the source
+    duplicates: bool = True  # drop: the pair was there before
+    overlap: bool = True  # drop: the source is in data.valid or data.test
+    script: bool = True  # drop: not the script of data.languages
+    max_ratio: AtLeast1 | None = 9.0  # drop: longer / shorter side, in pieces
 
 
 @dataclass(config=STRICT)
 class DataConfig:
-    train: Source
-    valid: Source
+    train: Sources
+    valid: Sources
+    test: list[Source] = dataclasses.field(default_factory=list)  # see overlap
+    languages: Languages | None = None  # such as [en, es]: source, target
+    reverse: bool = False  # translate from the target to the source
     folder: str = "."  # file names above are relative to this folder
-    max_length: Positive = 128  # pieces on either side; longer pairs drop out
-    max_ratio: Above0 = 9.0  # longer side / shorter side, in pieces
-    drop_duplicates: bool = True
+    prepared: str = "prepared"  # folder for the shards of large corpora
+    max_length: MaxLength = 128  # pieces on either side; longer pairs drop out
+    cleaning: CleaningConfig = dataclasses.field(default_factory=CleaningConfig)
 
 
 @dataclass(config=STRICT)
@@ -87,6 +131,19 @@ class TrainingConfig:
     peak_rate: Above0 | None = None  # instead of factor: rate after warm-up
     label_smoothing: Rate = 0.1
     average_last: Positive = 5  # weights averaged: those of the last n epochs
+    # Another split into pieces each time a sentence is seen, 0: always the
+    # best one. For bpe the share of merges left out (BPE-dropout, 0.1 is
+    # usual); for unigram the smoothing of the sampled distribution.
+    subword_sampling: Rate = 0.0
+    # The dispatcher of a tf.data service whose workers make the batches.
+    data_service: ServiceAddress | None = None
+
+    def __post_init__(self):
+        if self.data_service is not None and self.subword_sampling:
+            raise ValueError(
+                "subword_sampling cannot be done by a data_service "
+                f"({self.subword_sampling}, {self.data_service}); give one"
+            )
 
 
 @dataclass(config=STRICT)
@@ -143,15 +200,33 @@ def _assign(values: dict[str, Any], assignment: str) -> None:
     key, equals, text = assignment.partition("=")
     if not equals or not key:
         raise InputError(f"expected key=value. Received: {assignment!r}")
-    *parents, last = key.split(".")
-    for parent in parents:
-        if not isinstance(values.get(parent), dict):
-            values[parent] = {}
-        values = values[parent]
     try:
-        values[last] = yaml.safe_load(text)
+        value = yaml.safe_load(text)
     except yaml.YAMLError:
-        values[last] = text
+        value = text
+    *parents, last = key.split(".")
+    inner: Any = values
+    for parent in parents:
+        place = _place(inner, parent, assignment)
+        if isinstance(inner, dict) and not isinstance(
+            inner.get(place), dict | list
+        ):
+            inner[place] = {}
+        inner = inner[place]
+    inner[_place(inner, last, assignment)] = value
+
+
+def _place(values: Any, key: str, assignment: str) -> Any:
+    """The key of a mapping, or the index in a list."""
+    if isinstance(values, dict):
+        return key
+    if isinstance(values, list) and key.isdecimal() and int(key) < len(values):
+        return int(key)
+    what = f"a list of {len(values)}" if isinstance(values, list) else "a value"
+    raise InputError(
+        f"{assignment}: there is {what} where {key!r} would be; the entries "
+        "of a list are numbered from 0"
+    )
 
 
 def _explain(error) -> str:
@@ -171,6 +246,9 @@ def _explain(error) -> str:
 def _known_keys(location) -> list[str]:
     cls: Any = Recipe
     for part in location:
-        fields = {field.name: field.type for field in dataclasses.fields(cls)}
-        cls = fields.get(part, cls)
-    return [field.name for field in dataclasses.fields(cls)]
+        if isinstance(part, str):
+            types = {field.name: field.type for field in fields(cls)}
+            cls = types.get(part, cls)
+        while not dataclasses.is_dataclass(cls) and get_args(cls):
+            cls = get_args(cls)[0]  # what a list is of
+    return [field.name for field in fields(cls)]

@@ -1,158 +1,236 @@
-"""Reads parallel text, cleans it, and says what was dropped and why."""
+"""The command `python -m training.corpus RECIPE [key=value ...]`."""
 
-import dataclasses
-import gzip
-import zlib
-from collections.abc import Iterable, Iterator
+import argparse
+import contextlib
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from tfxformer.errors import InputError
-from tfxformer.lines import decode_lines
-from training.config import Source
+import numpy as np
 
-Pair = tuple[str, str]
-MAX_EXAMPLES = 3
-EXAMPLE_LENGTH = 200  # characters of a dropped sentence that are kept
+from tfxformer.errors import InputError, exit_on_input_error
+from training.config import Recipe, read_recipe
+from training.parallel import ordered_map
+from training.prepare import (
+    IN_MEMORY_BYTES,
+    Tokenizers,
+    add_reports,
+    clean_train,
+    explain_full_disk,
+    find_all_files,
+    held_out_block,
+    held_out_rules,
+    read_held_out,
+    train_tokenizers,
+)
+from training.progress import say
+from training.report import Pair, SplitReport
+from training.spool import Spool
+from training.summary import summary
+from training.tokens import Block, PairTokenizer
+from training.trouble import Signs, find_trouble
 
-
-@dataclasses.dataclass
-class CorpusReport:
-    """What was kept, dropped and why; written to `corpus.json`."""
-
-    read: int = 0
-    kept: int = 0
-    dropped: dict[str, int] = dataclasses.field(default_factory=dict)
-    examples: dict[str, list[Pair]] = dataclasses.field(default_factory=dict)
-
-    def drop(self, reason: str, pair: Pair) -> None:
-        self.dropped[reason] = self.dropped.get(reason, 0) + 1
-        examples = self.examples.setdefault(reason, [])
-        if len(examples) < MAX_EXAMPLES:
-            source, target = pair
-            examples.append((source[:EXAMPLE_LENGTH], target[:EXAMPLE_LENGTH]))
-
-    def __str__(self) -> str:
-        parts = [f"{self.kept:,} of {self.read:,} pairs kept"]
-        parts += [f"{count:,} {why}" for why, count in self.dropped.items()]
-        return "; ".join(parts)
+EXAMINED_PAIRS = 100_000  # of the training text, for signs of trouble
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
-    """Reads text, one sentence a line; only LF ends a line.
+class Measured(NamedTuple):
+    """The lengths of a split, in pieces with `</s>`."""
+
+    lengths: np.ndarray  # int32 (M, 2), also of pairs that are dropped by them
+    tokens: np.ndarray  # int64 (2,), of the pairs that are kept
+
+
+class Inspection(NamedTuple):
+    """All that the command shows."""
+
+    reports: dict[str, SplitReport]
+    measured: dict[str, Measured]
+    samples: list[Pair]
+    trouble: list[str]
+
+
+class LengthTokenizer(PairTokenizer):
+    """A `PairTokenizer` that also tells the lengths of what it drops."""
+
+    def measure(self, block: Block) -> tuple[Measured, Any]:
+        """Tokenizes a block.
+
+        Args:
+            block: a `Block`.
+
+        Returns:
+            Tuple of `Measured` and a list with a `CorpusReport` for each
+            source.
+        """
+        kept, reports = self(block)
+        tokens = np.array([len(kept.source_ids), len(kept.target_ids)])
+        return Measured(self._lengths, tokens), reports
+
+    def _useless(self, sources, targets):
+        self._lengths = np.stack((sources, targets), axis=1)
+        return super()._useless(sources, targets)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Shows what is in the text of a recipe and what may be wrong with it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m training.corpus",
+        description="Inspect the text of a recipe: what is dropped and why, "
+        "lengths, samples and likely trouble. Nothing but a tokenizer is "
+        "trained, and nothing is kept.",
+        epilog="Example: python -m training.corpus training/recipes/"
+        "tatoeba-en-es.yaml data.folder=tatoeba --picture tatoeba.png",
+    )
+    parser.add_argument("recipe", metavar="RECIPE", help="a YAML file")
+    parser.add_argument(
+        "assignments",
+        metavar="key=value",
+        nargs="*",
+        help="replaces a value of the recipe, as in data.max_length=64",
+    )
+    parser.add_argument(
+        "--picture", metavar="FILE.png", help="also draw the lengths there"
+    )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=5,
+        metavar="N",
+        help="pairs to show, evenly from the training text (5)",
+    )
+    options = parser.parse_intermixed_args(arguments)
+    with exit_on_input_error("corpus"):
+        _check(options)
+        recipe = read_recipe(options.recipe, options.assignments)
+        inspection = inspect(recipe, options.samples)
+        lines = summary(recipe, *inspection)
+        if options.picture is not None:
+            from training.pictures import draw_lengths
+
+            lengths = inspection.measured["train"].lengths
+            draw_lengths(lengths, recipe, options.picture)
+            say(f"Wrote {options.picture}")
+        if sys.stdout is not None:
+            text = "".join(f"{line}\n" for line in lines)
+            sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+            sys.stdout.flush()
+
+
+def _check(options: argparse.Namespace) -> None:
+    """What would otherwise go wrong after minutes of reading."""
+    if options.samples < 0:
+        raise InputError(
+            f"--samples must be 0 or more. Received: {options.samples}"
+        )
+    if options.picture is not None:
+        picture = Path(options.picture)
+        if not picture.parent.is_dir() or picture.is_dir():
+            raise InputError(f"--picture {picture}: not a file in a folder")
+
+
+def inspect(recipe: Recipe, num_samples: int) -> Inspection:
+    """Reads, cleans and tokenizes the text of a recipe and keeps nothing.
 
     Args:
-        path: string or path. UTF-8, plain or `.gz`; a byte order mark and
-            the CR of CRLF are removed.
+        recipe: a `Recipe`.
+        num_samples: int. Pairs of the training text to show.
 
-    Yields:
-        strings without line ends.
+    Returns:
+        An `Inspection`.
 
     Raises:
-        InputError: naming file, line and byte where it is not UTF-8, or
-            the file where it is not what its name says.
+        InputError: if a source is damaged or changes, if nothing is left, or
+            if the disk is full.
     """
-    opener = gzip.open if str(path).endswith(".gz") else open
+    data = recipe.data
+    files = find_all_files(data)
+    size = sum(size for size, _ in files.values())
+    say(f"Reading {len(files):,} files, {size / 1e6:,.1f} MB")
+    pairs, reports, signs = {}, {}, {}
+    for split in ("valid", "test")[: 2 if data.test else 1]:
+        pairs[split], reports[split] = read_held_out(data, split)
+        signs[split] = _held_out_signs(pairs[split], reports[split])
+    held_out = [source for some in pairs.values() for source, _ in some]
+    with _spool(recipe) as spool:
+        reports = {"train": clean_train(data, held_out, files, spool)} | reports
+        samples, train_signs = _examine(recipe, held_out, spool, num_samples)
+        tokenizers = train_tokenizers(recipe, spool)
+        measured = {"train": _measure_train(recipe, tokenizers, spool, reports)}
+    for split, some in pairs.items():
+        block = held_out_block(some, reports[split])
+        rules = held_out_rules(data)
+        tokenizer = LengthTokenizer(
+            *tokenizers, rules, len(reports[split].sources)
+        )
+        measured[split], block_reports = tokenizer.measure(block)
+        add_reports(block_reports, reports[split])
+    signs = {"train": train_signs} | signs
+    trouble = find_trouble(recipe.data, reports, signs, len(set(held_out)))
+    return Inspection(reports, measured, samples, trouble)
+
+
+@contextlib.contextmanager
+def _spool(recipe: Recipe) -> Iterator[Spool]:
+    """A spool in a folder that no training run uses."""
+    prepared = Path(recipe.data.prepared)
+    made = [p for p in (prepared, *prepared.parents) if not p.exists()]
+    folder = prepared / f"{recipe.name}.inspected"
+    done = folder / "done"  # never: an inspection leaves nothing to use again
+    spool = Spool(folder, done, len(recipe.data.train), IN_MEMORY_BYTES)
     try:
-        with opener(path, "rb") as lines:
-            yield from decode_lines(lines, str(path))
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(
-            f"{path}: not a whole gzip file ({error}); get it again"
-        ) from None
+        with spool, explain_full_disk(folder, lambda: spool.bytes):
+            yield spool
+    finally:
+        with contextlib.suppress(OSError):
+            for path in made:
+                path.rmdir()
 
 
-def read_pairs(
-    source: Source, folder: str | Path, report: CorpusReport
-) -> Iterator[Pair]:
-    """Reads the pairs of one source.
-
-    Args:
-        source: where the text is.
-        folder: what relative file names are relative to.
-        report: counts what is read, and rows that are not pairs.
-
-    Yields:
-        Tuples (source sentence, target sentence).
-
-    Raises:
-        InputError: if two files differ in length, naming both counts.
-        OSError: if a file cannot be read.
-    """
-    if source.phrasebook is not None:
-        from training.phrasebook import generate
-
-        pairs: Iterable[Pair] = generate(source.phrasebook)
-    elif source.tsv is not None:
-        pairs = _read_tsv(Path(folder) / source.tsv, report)
-    else:
-        assert source.source and source.target  # Source checks it
-        pairs = _read_aligned(
-            Path(folder) / source.source, Path(folder) / source.target
-        )
-    for pair in pairs:
-        report.read += 1
-        yield pair
+def _held_out_signs(pairs: list[Pair], report: SplitReport) -> list[Signs]:
+    """Signs of trouble in each source of validation or test text."""
+    signs = [Signs() for _ in report.sources]
+    origins = np.repeat(
+        np.arange(len(signs)), [source.kept for source in report.sources]
+    )
+    for origin, (source, target) in zip(origins, pairs, strict=True):
+        signs[origin].add(source, target)
+    return signs
 
 
-def _read_aligned(source_path: Path, target_path: Path) -> Iterator[Pair]:
-    sources, targets = read_lines(source_path), read_lines(target_path)
-    count = 0
-    for source in sources:
-        target = next(targets, None)
-        if target is None:
-            break
-        count += 1
-        yield source, target
-    else:
-        source = None
-    extra_sources = 0 if source is None else 1 + sum(1 for _ in sources)
-    extra_targets = sum(1 for _ in targets)
-    if extra_sources or extra_targets:
-        raise InputError(
-            f"{source_path} has {count + extra_sources:,} lines but "
-            f"{target_path} has {count + extra_targets:,}; "
-            "line n of one must be the translation of line n of the other"
-        )
+def _examine(
+    recipe: Recipe, held_out: list[str], spool: Spool, num_samples: int
+) -> tuple[list[Pair], list[Signs]]:
+    """Goes through an even sample of the training text, once."""
+    step = -(-len(spool) // EXAMINED_PAIRS)
+    rows = np.arange(0, len(spool), step)
+    origins = np.searchsorted(np.cumsum(spool.counts), rows, side="right")
+    shown = set(np.linspace(0, len(rows) - 1, num_samples).astype(int).tolist())
+    signs = [Signs(held_out) for _ in recipe.data.train]
+    samples = []
+    sample = spool.sample(EXAMINED_PAIRS)
+    for number, (origin, pair) in enumerate(zip(origins, sample, strict=True)):
+        signs[origin].add(*pair)
+        if number in shown:
+            samples.append(pair)
+    return samples, signs
 
 
-def _read_tsv(path: Path, report: CorpusReport) -> Iterator[Pair]:
-    for line in read_lines(path):
-        columns = line.split("\t")
-        if len(columns) < 2:
-            report.read += 1
-            report.drop("not two columns", (line, ""))
-            continue
-        yield columns[0], columns[1]
+def _measure_train(
+    recipe: Recipe,
+    tokenizers: Tokenizers,
+    spool: Spool,
+    reports: dict[str, SplitReport],
+) -> Measured:
+    tokenizer = LengthTokenizer(*tokenizers, recipe.data, len(spool.counts))
+    blocks = spool.blocks("tokenizing")
+    lengths, tokens = [], np.zeros(2, np.int64)
+    for measured, block_reports in ordered_map(tokenizer.measure, blocks):
+        lengths.append(measured.lengths)
+        tokens += measured.tokens
+        add_reports(block_reports, reports["train"])
+    return Measured(np.concatenate(lengths), tokens)
 
 
-def clean(
-    pairs: Iterable[Pair], report: CorpusReport, drop_duplicates: bool
-) -> Iterator[Pair]:
-    """Strips sentences and drops pairs that teach nothing.
-
-    Args:
-        pairs: tuples (source sentence, target sentence).
-        report: counts what is dropped.
-        drop_duplicates: bool. Keep only the first of equal pairs.
-
-    Yields:
-        Tuples (source sentence, target sentence).
-    """
-    seen: set[int] = set()
-    for pair in pairs:
-        pair = (_tidy(pair[0]), _tidy(pair[1]))
-        if not pair[0] or not pair[1]:
-            report.drop("empty on a side", pair)
-            continue
-        if drop_duplicates:
-            key = hash(pair)
-            if key in seen:
-                report.drop("duplicate", pair)
-                continue
-            seen.add(key)
-        yield pair
-
-
-def _tidy(sentence: str) -> str:
-    # NUL and tab are separators to other programs, and to ours white space.
-    return sentence.replace("\0", " ").replace("\t", " ").strip()
+if __name__ == "__main__":
+    main()

@@ -1,184 +1,366 @@
-"""tf.data: batches of sentences of similar length, filled by tokens."""
+"""tf.data: batches of sentences of similar length, filled by tokens.
 
-from collections.abc import Sequence
+An epoch goes through the shards of a corpus in a random order. The pairs of
+a shard are shuffled, sorted by length and cut into batches, which come in a
+random order. A corpus in memory is a single shard.
+"""
+
+import functools
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from tfxformer.tokenizer import PAD_TOKEN_ID, START_TOKEN_ID, Tokenizer
-from training.corpus import CorpusReport, Pair
+from tfxformer.tokenizer import PAD_TOKEN_ID, START_TOKEN_ID
+from training.shards import MAX_SHARDS, Corpus, Tokenizers
+from training.tokens import TokenizedPairs
 
-TokenIds = list[list[int]]
-
-
-class TokenizedCorpus(NamedTuple):
-    """Token ids of aligned sentences, each ended by `</s>`."""
-
-    source: TokenIds
-    target: TokenIds
+MAX_RECORDS = 1 << 16  # of a shard: one for each 4 MiB of the text
+LONGEST = 1 << 17  # more than two lengths can differ by
 
 
-def tokenize_pairs(
-    pairs: Sequence[Pair],
-    source_tokenizer: Tokenizer,
-    target_tokenizer: Tokenizer,
-    max_length: int,
-    max_ratio: float,
-    report: CorpusReport,
-) -> TokenizedCorpus:
-    """Turns text into ids and drops what is too long or does not match.
+class Resampling(NamedTuple):
+    """Splits sentences into other pieces each time they are seen."""
 
-    Args:
-        pairs: sequence of tuples (source sentence, target sentence).
-        source_tokenizer: a `Tokenizer`.
-        target_tokenizer: a `Tokenizer`.
-        max_length: int. Most ids on a side, `</s>` included.
-        max_ratio: float. Largest ratio of the longer to the shorter side.
-        report: counts what is dropped and kept.
+    tokenizers: Tokenizers  # of the source and the target
+    alpha: float  # see `Tokenizer.resample`
+    max_length: int  # where it would become longer, a sentence stays as it is
 
-    Returns:
-        A `TokenizedCorpus`.
-    """
-    sources = source_tokenizer.tokenize([source for source, _ in pairs])
-    targets = target_tokenizer.tokenize([target for _, target in pairs])
-    corpus = TokenizedCorpus([], [])
-    for pair, source, target in zip(pairs, sources, targets, strict=True):
-        shorter, longer = sorted((len(source), len(target)))
-        if shorter < 2:  # </s> alone: white space of some kind
-            report.drop("empty on a side", pair)
-        elif longer > max_length:
-            report.drop("too long", pair)
-        elif longer > max_ratio * shorter:
-            report.drop("length ratio", pair)
-        else:
-            corpus.source.append(source)
-            corpus.target.append(target)
-    report.kept = len(corpus.source)
-    return corpus
+    def __call__(self, seed, *sides):
+        """New pieces for a batch.
+
+        Args:
+            seed: int64 `(2,)`, of the corpus and of the batch.
+            *sides: for source and target, flat ids and row lengths.
+
+        Returns:
+            list of int32 flat ids and int64 row lengths, for both sides.
+        """
+        new = []
+        own = np.random.SeedSequence(seed.tolist()).generate_state(2).tolist()
+        for side, tokenizer in enumerate(self.tokenizers):
+            ids, lengths = sides[2 * side : 2 * side + 2]
+            rows = [r.tolist() for r in np.split(ids, np.cumsum(lengths)[:-1])]
+            sampled = tokenizer.resample(rows, self.alpha, own[side])
+            for index, row in enumerate(rows):
+                # A pair of padding has no ids and stays so.
+                if row and len(sampled[index]) <= self.max_length:
+                    rows[index] = sampled[index]
+            new.append(np.array([i for row in rows for i in row], np.int32))
+            new.append(np.array([len(row) for row in rows], np.int64))
+        return new
 
 
-def plan_batches(
-    source_lengths: np.ndarray,
-    target_lengths: np.ndarray,
-    max_tokens: int,
-    seed: tuple[int, ...],
-) -> list[np.ndarray]:
-    """Groups sentences of similar length into batches of many tokens.
+@tf.function(
+    input_signature=[
+        tf.TensorSpec([None, 3], tf.int32),
+        tf.TensorSpec([None], tf.float64),
+        tf.TensorSpec([], tf.int64),
+        tf.TensorSpec([2], tf.int64),
+        tf.TensorSpec([], tf.int32),
+    ]
+)
+def plan_batches(index, weights, epoch, seed, max_tokens):
+    """Groups pairs of similar length into batches of many tokens.
 
-    Sentences are sorted by target length and, among those, by source length,
-    up and down in turn, so that neighbours are alike on both sides. Which of
-    the equally long ones meet, and the order of the batches, is random.
+    Pairs are sorted by the longer side and, among those, by the difference
+    of the two, up and down in turn, so that neighbours are alike on both
+    sides. Which of the equally long ones meet, and the order of the batches,
+    is random.
 
     Args:
-        source_lengths: int `(M,)`. Length of each source sentence.
-        target_lengths: int `(M,)`. Length of each target sentence.
-        max_tokens: int. Most positions of a batch on either side, padding
-            included; a longer single sentence makes a batch of its own.
-        seed: tuple of ints.
+        index: int32 `(M, 3)`. Source length, target length and origin.
+        weights: float64, of each origin: how often a pair is in an epoch.
+            Of weight 2.5, it is there twice and three times in turn.
+        epoch: int64 scalar.
+        seed: int64 `(2,)`.
+        max_tokens: int32 scalar. Most positions of a batch on either side,
+            padding included; a longer single pair makes a batch of its own.
 
     Returns:
-        list of int64 arrays: the indices of the sentences of each batch.
+        Ragged int32 `(number of batches, None)`: the indices of the pairs.
     """
-    random = np.random.default_rng(seed)
-    shuffled = random.permutation(len(source_lengths))
-    sources, targets = source_lengths[shuffled], target_lengths[shuffled]
-    up_and_down = np.where(targets % 2, -sources, sources)
-    order = shuffled[np.lexsort((up_and_down, targets))]
-    longest = np.maximum(source_lengths, target_lengths)[order].tolist()
-    starts, width = [0], 0
-    for position, length in enumerate(longest):
-        width = max(width, length)
-        if position > starts[-1] and (
-            (position - starts[-1] + 1) * width > max_tokens
-        ):
-            starts.append(position)
-            width = length
-    batches = np.split(order, starts[1:])
-    random.shuffle(batches)
-    return batches
+    seeds = tf.unstack(tf.random.split(seed, 3))
+    phase = tf.random.stateless_uniform(  # the same in each epoch
+        [tf.shape(index)[0]], [seed[0], 0], dtype=tf.float64
+    )
+    weight = tf.gather(weights, index[:, 2])
+    now, then = tf.cast(epoch, tf.float64), tf.cast(epoch + 1, tf.float64)
+    copies = tf.floor(then * weight + phase) - tf.floor(now * weight + phase)
+    rows = tf.repeat(tf.range(tf.shape(index)[0]), tf.cast(copies, tf.int32))
+    rows = tf.gather(rows, _random_order(tf.shape(rows)[0], seeds[0]))
+
+    sources = tf.cast(tf.gather(index[:, 0], rows), tf.int64)
+    targets = tf.cast(tf.gather(index[:, 1], rows), tf.int64)
+    longest = tf.maximum(sources, targets)
+    difference = tf.where(
+        longest % 2 == 0, sources - targets, targets - sources
+    )
+    order = tf.argsort(longest * LONGEST + difference, stable=True)
+    rows = tf.gather(rows, order)
+    longest = tf.cast(tf.gather(longest, order), tf.int32)
+
+    count = tf.shape(rows)[0]
+    ends = tf.TensorArray(tf.int32, 0, dynamic_size=True)
+    start, number = 0, 0
+    while start < count:
+        most = tf.maximum(max_tokens // longest[start], 1)
+        widths = longest[start : start + most]
+        # Widths grow, so those that fit come first.
+        fit = tf.range(1, tf.size(widths) + 1) * widths <= max_tokens
+        start += tf.maximum(tf.reduce_sum(tf.cast(fit, tf.int32)), 1)
+        ends = ends.write(number, start)
+        number += 1
+    batches = tf.RaggedTensor.from_row_limits(rows, ends.stack())
+    return tf.gather(batches, _random_order(number, seeds[1]))
+
+
+def _random_order(count, seed):
+    numbers = tf.random.stateless_uniform(
+        [count], seed, minval=None, maxval=None, dtype=tf.int64
+    )
+    return tf.argsort(numbers, stable=True)
+
+
+class BatchPlan:
+    """Which batches there are, in what order, in each epoch.
+
+    Args:
+        corpus: a `Corpus`.
+        max_tokens: int. Most positions of a batch on either side.
+        seed: int. The same seed gives the same batches.
+    """
+
+    def __init__(self, corpus: Corpus, max_tokens: int, seed: int):
+        self.corpus = corpus
+        self.max_tokens = max_tokens
+        self.seed = seed
+        self.weights = np.array(corpus.weights, np.float64)
+        self._always_equal = bool(np.all(self.weights % 1 == 0))
+        self._count = functools.lru_cache(None)(self._count_batches)
+
+    def shard_order(self, epoch):
+        """Numbers of the shards in the order of an epoch, int32 tensor."""
+        seed = [tf.constant(self.seed, tf.int64), -1 - tf.cast(epoch, tf.int64)]
+        order = _random_order(len(self.corpus.indices), tf.stack(seed))
+        return tf.cast(order, tf.int32)
+
+    def batches(self, epoch, shard, index):
+        """The batches of a shard: what `plan_batches` returns."""
+        epoch, shard = tf.cast(epoch, tf.int64), tf.cast(shard, tf.int64)
+        number = epoch * MAX_SHARDS + shard + 1
+        seed = tf.stack([tf.constant(self.seed, tf.int64), number])
+        return plan_batches(index, self.weights, epoch, seed, self.max_tokens)
+
+    def count(self, epoch: int) -> int:
+        """Number of batches of an epoch."""
+        return sum(
+            self._shard_count(epoch, shard)
+            for shard in range(len(self.corpus.indices))
+        )
+
+    def _shard_count(self, epoch: int, shard: int) -> int:
+        # Of whole weights, each epoch has the same lengths.
+        return self._count(0 if self._always_equal else epoch, shard)
+
+    def _count_batches(self, epoch: int, shard: int) -> int:
+        index = tf.constant(self.corpus.indices[shard].astype(np.int32))
+        return int(self.batches(epoch, shard, index).nrows())
+
+    def find(self, step: int) -> tuple[int, int, int]:
+        """Where a batch is.
+
+        Args:
+            step: int. Number of batches before it, since the first epoch.
+
+        Returns:
+            Tuple of ints: the epoch, the number of shards before it in that
+            epoch, and the number of batches before it in that shard.
+        """
+        epoch = 0
+        while step >= (count := self.count(epoch)):
+            epoch, step = epoch + 1, step - count
+        for position, shard in enumerate(self.shard_order(epoch).numpy()):
+            count = self._shard_count(epoch, int(shard))
+            if step < count:
+                return epoch, position, step
+            step -= count
+        raise AssertionError("the batches of an epoch are those of its shards")
 
 
 def training_dataset(
-    corpus: TokenizedCorpus, max_tokens: int, seed: int
+    corpus: Corpus,
+    max_tokens: int,
+    seed: int,
+    start: int = 0,
+    worker: int = 0,
+    num_workers: int = 1,
+    resampling: Resampling | None = None,
+    service: str | None = None,
 ) -> tuple[tf.data.Dataset, int]:
     """Batches for `fit`, without end, in a new order each epoch.
 
     Args:
-        corpus: a `TokenizedCorpus`.
-        max_tokens: int. Most positions of a batch on either side.
+        corpus: a `Corpus`.
+        max_tokens: int. Most positions of a batch on either side; of the
+            whole batch, where workers share it.
         seed: int. The same seed gives the same batches.
+        start: int. Leaves out as many batches: the position at which an
+            interrupted training goes on.
+        worker: int. Number of this worker, from 0.
+        num_workers: int. Each batch is dealt onto so many workers, pair by
+            pair; one for whom nothing is left gets a pair of padding.
+        resampling: a `Resampling`: splits each sentence anew. Batches may
+            then be larger than planned.
+        service: string. Address of a dispatcher of tf.data service, whose
+            workers then make the batches, each other epochs.
 
     Returns:
         Tuple of the dataset of `((encoder_token_ids, decoder_token_ids),
         labels)`, int32 `(B, S)`, `(B, T)` and `(B, T)`, and the number of
-        batches of an epoch, which is the same for each epoch.
+        batches of the first epoch. With whole weights all have as many.
     """
-    source_lengths, target_lengths = _lengths(corpus)
+    plan = BatchPlan(corpus, max_tokens, seed)
+    epoch, shards_before, batches_before = plan.find(start)
 
-    def plan(epoch):
-        batches = plan_batches(
-            source_lengths, target_lengths, max_tokens, (seed, int(epoch))
-        )
-        sizes = np.array([len(batch) for batch in batches], np.int64)
-        return np.concatenate(batches), sizes
+    def shards_of(epoch):
+        order = plan.shard_order(epoch)
+        epochs = tf.fill(tf.shape(order), epoch)
+        return tf.data.Dataset.from_tensor_slices((epochs, order))
 
-    def plan_dataset(epoch):
-        indices, sizes = tf.numpy_function(
-            plan, [epoch], (tf.int64, tf.int64), stateful=False
-        )
-        indices, sizes = (
-            tf.ensure_shape(indices, [None]),
-            tf.reshape(sizes, [-1]),
-        )
-        return tf.data.Dataset.from_tensor_slices(
-            tf.RaggedTensor.from_row_lengths(indices, sizes, validate=False)
+    def batches_of(epoch, shard, index, source, target):
+        batches = plan.batches(epoch, shard, index)
+        return tf.data.Dataset.from_tensor_slices(batches).map(
+            lambda rows: _gather(source, target, rows[worker::num_workers]),
+            num_parallel_calls=1,
         )
 
-    dataset = tf.data.Dataset.counter().flat_map(plan_dataset)
-    steps = len(
-        plan_batches(source_lengths, target_lengths, max_tokens, (seed, 0))
+    dataset = (
+        tf.data.Dataset.counter(epoch).flat_map(shards_of).skip(shards_before)
     )
-    return _batches(dataset, corpus), steps
+    dataset = _load_shards(dataset, corpus).flat_map(batches_of)
+    dataset = dataset.skip(batches_before)
+    if resampling is not None:
+        dataset = dataset.enumerate(start).map(
+            lambda step, pair: _resample(*pair, step, resampling, seed),
+            num_parallel_calls=1,
+        )
+    dataset = dataset.map(_teacher_forcing, num_parallel_calls=1)
+    if service is not None:
+        dataset = dataset.apply(
+            tf.data.experimental.service.distribute(
+                processing_mode=tf.data.experimental.service.ShardingPolicy.DYNAMIC,
+                service=service,
+            )
+        )
+    return dataset.prefetch(4), plan.count(0)
 
 
-def validation_dataset(
-    corpus: TokenizedCorpus, max_tokens: int
-) -> tf.data.Dataset:
+def validation_dataset(corpus: Corpus, max_tokens: int) -> tf.data.Dataset:
     """The same batches in the same order, once.
 
     Args:
-        corpus: a `TokenizedCorpus`.
+        corpus: a `Corpus`.
         max_tokens: int. Most positions of a batch on either side.
 
     Returns:
         A dataset of elements like those of `training_dataset`.
     """
-    batches = plan_batches(*_lengths(corpus), max_tokens, seed=(0,))
-    rows = tf.ragged.constant(batches, dtype=tf.int64)
-    return _batches(tf.data.Dataset.from_tensor_slices(rows), corpus)
-
-
-def _lengths(corpus: TokenizedCorpus) -> tuple[np.ndarray, np.ndarray]:
-    return (
-        np.array([len(ids) for ids in corpus.source]),
-        np.array([len(ids) for ids in corpus.target]),
+    dataset, count = training_dataset(corpus, max_tokens, seed=0)
+    return dataset.take(count).apply(
+        tf.data.experimental.assert_cardinality(count)
     )
 
 
-def _batches(indices: tf.data.Dataset, corpus: TokenizedCorpus):
-    sources = tf.ragged.constant(corpus.source, dtype=tf.int32)
-    targets = tf.ragged.constant(corpus.target, dtype=tf.int32)
-
-    def gather(batch):
-        encoder_token_ids = tf.gather(sources, batch).to_tensor(PAD_TOKEN_ID)
-        labels = tf.gather(targets, batch).to_tensor(PAD_TOKEN_ID)
-        # "<s> a b" is fed where "a b </s>" is to be said.
-        starts = tf.fill([tf.shape(labels)[0], 1], START_TOKEN_ID)
-        shifted = tf.concat([starts, labels[:, :-1]], axis=1)
-        decoder_token_ids = tf.where(
-            labels == PAD_TOKEN_ID, PAD_TOKEN_ID, shifted
+def _load_shards(dataset: tf.data.Dataset, corpus: Corpus) -> tf.data.Dataset:
+    """Adds the index and the ids to the numbers of epoch and shard."""
+    if isinstance(corpus.shards, TokenizedPairs):
+        pairs = corpus.shards
+        source = tf.RaggedTensor.from_row_lengths(
+            pairs.source_ids, pairs.source_lengths
         )
-        return (encoder_token_ids, decoder_token_ids), labels
+        target = tf.RaggedTensor.from_row_lengths(
+            pairs.target_ids, pairs.target_lengths
+        )
+        index = tf.constant(corpus.indices[0].astype(np.int32))
+        return dataset.map(
+            lambda epoch, shard: (epoch, shard, index, source, target)
+        )
+    paths = tf.constant([str(path) for path in corpus.shards])
 
-    return indices.map(gather, num_parallel_calls=1).prefetch(2)
+    def load(epoch, shard):
+        records = tf.data.TFRecordDataset(
+            tf.gather(paths, shard), buffer_size=1 << 20
+        )
+        # One ragged batch of all records joins them. Not parallel: a fused
+        # map and batch would wait for MAX_RECORDS.
+        return (
+            records.map(_parse)
+            .ragged_batch(MAX_RECORDS)
+            .map(lambda *parts: _join(epoch, shard, parts))
+        )
+
+    return dataset.flat_map(load).prefetch(1)
+
+
+def _parse(record):
+    """Undoes `TokenizedPairs.to_record`."""
+    numbers = tf.io.decode_raw(record, tf.int32)
+    count = numbers[0]
+    columns = tf.reshape(numbers[1 : 1 + 3 * count], [3, count])
+    split = 1 + 3 * count + tf.reduce_sum(columns[0])
+    ids = numbers[1 + 3 * count : split], numbers[split:]
+    return (columns[0], columns[1], columns[2], *ids)
+
+
+def _join(epoch, shard, parts):
+    sources, targets, origins, source_ids, target_ids = (
+        part.flat_values for part in parts
+    )
+    index = tf.stack([sources, targets, origins], axis=1)
+    source = tf.RaggedTensor.from_row_lengths(
+        source_ids, sources, validate=False
+    )
+    target = tf.RaggedTensor.from_row_lengths(
+        target_ids, targets, validate=False
+    )
+    return epoch, shard, index, source, target
+
+
+def _gather(source, target, rows):
+    """The ids of some pairs, ragged; of none: a pair without ids."""
+    source, target = tf.gather(source, rows), tf.gather(target, rows)
+    missing = tf.cast(tf.size(rows) == 0, tf.int32)
+    nothing = tf.RaggedTensor.from_row_lengths(
+        tf.zeros([0], tf.int32), tf.zeros([missing], tf.int32)
+    )
+    return tuple(tf.concat([ids, nothing], 0) for ids in (source, target))
+
+
+@tf.autograph.experimental.do_not_convert
+def _resample(source, target, step, resampling, seed):
+    sides = tf.numpy_function(
+        resampling,
+        [
+            tf.stack([tf.constant(seed, tf.int64), step]),
+            *(source.values, source.row_lengths()),
+            *(target.values, target.row_lengths()),
+        ],
+        [tf.int32, tf.int64] * 2,
+        stateful=False,
+    )
+    sides = [tf.ensure_shape(array, [None]) for array in sides]
+    return (
+        tf.RaggedTensor.from_row_lengths(sides[0], sides[1]),
+        tf.RaggedTensor.from_row_lengths(sides[2], sides[3]),
+    )
+
+
+def _teacher_forcing(source, target):
+    encoder_token_ids = source.to_tensor(PAD_TOKEN_ID)
+    labels = target.to_tensor(PAD_TOKEN_ID)
+    # "<s> a b" is fed where "a b </s>" is to be said.
+    starts = tf.fill([tf.shape(labels)[0], 1], START_TOKEN_ID)
+    shifted = tf.concat([starts, labels[:, :-1]], axis=1)
+    decoder_token_ids = tf.where(labels == PAD_TOKEN_ID, PAD_TOKEN_ID, shifted)
+    return (encoder_token_ids, decoder_token_ids), labels

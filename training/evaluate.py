@@ -7,7 +7,7 @@ import sys
 from tfxformer.errors import InputError, exit_on_input_error
 from tfxformer.loading import load_translator
 from tfxformer.options import SearchOptions
-from training.corpus import read_lines
+from training.files import read_lines
 
 
 def main(arguments: list[str] | None = None) -> None:

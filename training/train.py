@@ -5,7 +5,7 @@ import dataclasses
 import json
 import platform
 import shutil
-import sys
+import socket
 import time
 from importlib import metadata
 from pathlib import Path
@@ -19,8 +19,9 @@ from tfxformer.lines import MAX_EXTRA_LENGTH
 from tfxformer.presets import PRESETS
 from tfxformer.quiet import import_tensorflow
 from tfxformer.tokenizer import Tokenizer
-from training import corpus as corpora
 from training.config import ModelConfig, Recipe
+from training.prepare import prepare
+from training.progress import say
 
 VALIDATION_PAIRS = 500  # kept in the run folder, to check exports with
 VERSIONS = (
@@ -50,8 +51,10 @@ def train(recipe: Recipe) -> Path:
     folder = Path(recipe.output) / recipe.name
     incomplete = folder.with_name(folder.name + ".incomplete")
     _check_free(recipe, folder, incomplete)
-    pairs, reports = read_corpus(recipe)
-    tokenizers = train_tokenizers(recipe, pairs["train"])
+    if recipe.training.data_service is not None:
+        check_service(recipe.training.data_service)
+    prepared = prepare(recipe)
+    tokenizers = prepared.tokenizers
     say(
         "Vocabulary: "
         + " and ".join(
@@ -59,6 +62,13 @@ def train(recipe: Recipe) -> Path:
             for size in dict.fromkeys(t.vocabulary_size for t in tokenizers)
         )
     )
+    for report in prepared.reports.values():
+        say(str(report))
+        for warning in report.warnings():
+            say(f"warning: {warning}")
+    if not len(prepared.train):
+        total = prepared.reports["train"].total()
+        raise InputError(f"data.train: no pairs are left ({total})")
 
     import_tensorflow()
     import keras
@@ -67,44 +77,36 @@ def train(recipe: Recipe) -> Path:
     from training import callbacks, dataset
 
     keras.utils.set_random_seed(recipe.seed)
-    tokenized = {
-        split: dataset.tokenize_pairs(
-            pairs[split],
-            *tokenizers,
-            recipe.data.max_length,
-            recipe.data.max_ratio,
-            reports[split],
-        )
-        for split in ("train", "valid")
-    }
-    for split, report in reports.items():
-        say(f"{split}: {report}")
-        if not report.kept:
-            raise InputError(f"data.{split}: no pairs are left ({report})")
     arguments = model_arguments(recipe, *tokenizers)
     accuracy = TokenAccuracy()
     model = compile_model(recipe, arguments, accuracy)
     if recipe.model.embeddings is not None:
         start_from_vectors(model, recipe.model.embeddings, *tokenizers)
+    settings = recipe.training
+    resampling = None
+    if settings.subword_sampling:
+        resampling = dataset.Resampling(
+            tokenizers, settings.subword_sampling, recipe.data.max_length
+        )
     batches, steps_per_epoch = dataset.training_dataset(
-        tokenized["train"], recipe.training.max_tokens, recipe.seed
+        prepared.train,
+        settings.max_tokens,
+        recipe.seed,
+        resampling=resampling,
+        service=settings.data_service,
     )
-    validation = dataset.validation_dataset(
-        tokenized["valid"], recipe.training.max_tokens
-    )
+    validation = dataset.validation_dataset(prepared.valid, settings.max_tokens)
     say(
         f"Training {model.count_params():,} parameters for "
-        f"{recipe.training.epochs} epochs of {steps_per_epoch} batches"
+        f"{settings.epochs} epochs of {steps_per_epoch} batches"
     )
     _remove(incomplete)
     incomplete.mkdir(parents=True)
-    _write_start(incomplete, recipe, arguments, tokenizers, reports, pairs)
-    keep = callbacks.KeepWeights(
-        incomplete, validation, recipe.training.average_last
-    )
+    _write_start(incomplete, recipe, arguments, prepared)
+    keep = callbacks.KeepWeights(incomplete, validation, settings.average_last)
     model.fit(
         batches,
-        epochs=recipe.training.epochs,
+        epochs=settings.epochs,
         steps_per_epoch=steps_per_epoch,
         validation_data=validation,
         verbose=0,
@@ -128,55 +130,23 @@ def train(recipe: Recipe) -> Path:
     return folder
 
 
-def say(message: str) -> None:
-    """A line about the state of things, on standard error."""
-    print(message, file=sys.stderr, flush=True)
-
-
-def read_corpus(recipe: Recipe):
-    """Reads and cleans the training and validation text of a recipe.
+def check_service(address: str) -> None:
+    """Connects to a data service: `fit` would wait for it without a word.
 
     Args:
-        recipe: a `Recipe`.
-
-    Returns:
-        Tuple of two dicts by split, "train" and "valid": lists of pairs,
-        and their `CorpusReport`.
+        address: string. grpc://HOST:PORT.
 
     Raises:
-        InputError: if a split is empty or damaged.
+        InputError: if nothing answers there.
     """
-    pairs, reports = {}, {}
-    for split in ("train", "valid"):
-        report = corpora.CorpusReport()
-        source = getattr(recipe.data, split)
-        raw = corpora.read_pairs(source, recipe.data.folder, report)
-        drop_duplicates = recipe.data.drop_duplicates and split == "train"
-        pairs[split] = list(corpora.clean(raw, report, drop_duplicates))
-        reports[split] = report
-        if not pairs[split]:
-            where = source.tsv or source.source or source.phrasebook
-            raise InputError(f"data.{split}: no pairs in {where} ({report})")
-    return pairs, reports
-
-
-def train_tokenizers(
-    recipe: Recipe, pairs: list[corpora.Pair]
-) -> tuple[Tokenizer, Tokenizer]:
-    """Trains the source's and the target's tokenizer; one if shared."""
-
-    def learn(sentences):
-        return Tokenizer.train(
-            sentences,
-            recipe.tokenizer.vocabulary_size,
-            recipe.tokenizer.model_type,
-            recipe.tokenizer.normalization,
-        )
-
-    if recipe.tokenizer.shared:
-        shared = learn(sentence for pair in pairs for sentence in pair)
-        return shared, shared
-    return learn(source for source, _ in pairs), learn(t for _, t in pairs)
+    host, port = address.removeprefix("grpc://").split(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"training.data_service: {address}: no dispatcher answers there "
+            f"({error})"
+        ) from None
 
 
 def model_arguments(
@@ -308,14 +278,14 @@ def _remove(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-def _write_start(folder, recipe, arguments, tokenizers, reports, pairs):
+def _write_start(folder, recipe, arguments, prepared):
     """Writes everything that is known before the first step."""
     config = {**dataclasses.asdict(recipe), "model": arguments}
     (folder / run_folder.CONFIG).write_text(
         yaml.safe_dump(config, sort_keys=False, allow_unicode=True),
         encoding="utf-8",
     )
-    source_tokenizer, target_tokenizer = tokenizers
+    source_tokenizer, target_tokenizer = prepared.tokenizers
     (folder / run_folder.TOKENIZER).write_bytes(target_tokenizer.model_proto)
     if source_tokenizer is not target_tokenizer:
         path = folder / run_folder.SOURCE_TOKENIZER
@@ -323,9 +293,9 @@ def _write_start(folder, recipe, arguments, tokenizers, reports, pairs):
     with open(
         folder / run_folder.VALIDATION_PAIRS, "w", encoding="utf-8", newline=""
     ) as file:
-        for source, target in pairs["valid"][:VALIDATION_PAIRS]:
+        for source, target in prepared.valid_pairs[:VALIDATION_PAIRS]:
             file.write(f"{source}\t{target}\n")
-    report = {split: dataclasses.asdict(r) for split, r in reports.items()}
+    report = {k: report.to_json() for k, report in prepared.reports.items()}
     versions = {name: metadata.version(name) for name in VERSIONS}
     versions["python"] = platform.python_version()
     for name, content in (("corpus", report), ("versions", versions)):

@@ -1,0 +1,936 @@
+"""From messy sources to token ids, in memory or in shards."""
+
+import errno
+import fcntl
+import gzip
+import json
+import multiprocessing
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tfxformer import InputError, Tokenizer
+from training import prepare as preparing
+from training import shards, sources, spool
+from training.config import (
+    CleaningConfig,
+    DataConfig,
+    Recipe,
+    Source,
+    TokenizerConfig,
+)
+from training.parallel import ITEMS_ALONE, ordered_map
+from training.prepare import clean_train, find_all_files, prepare
+from training.spool import Spool
+from training.tokens import Block, PairTokenizer
+
+ENGLISH = [
+    "The red house is old.",
+    "I do not have a dog.",
+    "Where is the station?",
+    "We are reading a book.",
+]
+SPANISH = [
+    "La casa roja es vieja.",
+    "No tengo perro.",
+    "¿Dónde está la estación?",
+    "Estamos leyendo un libro.",
+]
+FOUR = list(zip(ENGLISH, SPANISH, strict=True))
+
+
+def text(sentences, end="\n"):
+    return "".join(f"{sentence}{end}" for sentence in sentences).encode()
+
+
+EN, ES = text(ENGLISH), text(SPANISH)
+
+
+def write(folder, source, target):
+    (folder / "a.en").write_bytes(source)
+    (folder / "a.es").write_bytes(target)
+    return Source(source="a.en", target="a.es")
+
+
+def data_of(folder, *train, **options):
+    folder.joinpath("valid.tsv").write_text("a valid one\tuna\n")
+    return DataConfig(
+        train=list(train),
+        valid=[Source(tsv="valid.tsv")],
+        folder=str(folder),
+        prepared=str(folder / "prepared"),
+        **options,
+    )
+
+
+def clean(folder, *train, held_out=(), **options):
+    """Pairs and report of training text, with the default rules."""
+    data = data_of(folder, *train, **options)
+    files = find_all_files(data)
+    with Spool(
+        folder / "x.incomplete", folder / "x", len(train), 1 << 20
+    ) as clean_text:
+        report = clean_train(data, list(held_out), files, clean_text)
+        return list(clean_text.sample(1 << 20)), report.total()
+
+
+# The messy inputs that every corpus has
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        (text(ENGLISH, "\r\n"), ES),
+        (b"\xef\xbb\xbf" + EN, ES),
+        (EN.removesuffix(b"\n"), ES),
+    ],
+    ids=["CRLF", "BOM", "no final newline"],
+)
+def test_line_ends_and_marks(tmp_path, source, target):
+    pairs, report = clean(tmp_path, write(tmp_path, source, target))
+    assert pairs == FOUR
+    assert (report.read, report.dropped, report.changed) == (4, {}, {})
+
+
+def test_line_separators_end_no_line(tmp_path):
+    english = ["One\u2028line", "Next\u0085line", "Form\x0cfeed\x1dhere", "x"]
+    spanish = ["Una\u2028línea", "Esta\u0085línea", "Salto\x0cde\x1d.", "y"]
+    pairs, report = clean(
+        tmp_path, write(tmp_path, text(english), text(spanish))
+    )
+    assert pairs == [
+        ("One\u2028line", "Una\u2028línea"),
+        ("Next line", "Esta línea"),
+        ("Form feed here", "Salto de ."),
+        ("x", "y"),
+    ]
+    assert (report.read, report.dropped) == (4, {})
+
+
+def test_one_side_empty(tmp_path):
+    english = [ENGLISH[0], "", ENGLISH[2], "   ", ENGLISH[3]]
+    spanish = [SPANISH[0], SPANISH[1], "", SPANISH[2], SPANISH[3]]
+    pairs, report = clean(
+        tmp_path, write(tmp_path, text(english), text(spanish))
+    )
+    assert pairs == [FOUR[0], FOUR[3]]
+    assert (report.read, report.dropped) == (5, {"empty on a side": 3})
+
+
+def test_a_count_mismatch(tmp_path):
+    source = write(tmp_path, EN, text(SPANISH[:3]))
+    with pytest.raises(InputError, match=r"a\.en has 4 lines .*a\.es has 3;"):
+        clean(tmp_path, source)
+
+
+def test_latin1(tmp_path):
+    target = text(SPANISH[2:]).decode().encode("latin-1")
+    source = write(tmp_path, text(ENGLISH[2:]), target)
+    with pytest.raises(InputError, match=r"a\.es:1: not UTF-8: byte 0xbf at "):
+        clean(tmp_path, source)
+
+
+def test_tabs(tmp_path):
+    rows = "".join(f"{s}\t{t}\n" for s, t in FOUR)
+    rows += "Three\tTres\tCC-BY 2.0 (France) attribution\nOnly one\n\t\n"
+    (tmp_path / "a.tsv").write_text(rows, encoding="utf-8")
+    pairs, report = clean(tmp_path, Source(tsv="a.tsv"))
+    assert pairs == [*FOUR, ("Three", "Tres")]
+    assert report.read == 7
+    assert report.dropped == {"missing column": 1, "empty on a side": 1}
+
+
+def test_a_tab_in_text_is_white_space(tmp_path):
+    source = write(
+        tmp_path,
+        b"A man\twith a hat.\nThe red house is old.\n",
+        b"Un hombre con\tsombrero.\nLa casa roja es vieja.\n",
+    )
+    pairs, report = clean(tmp_path, source)
+    assert pairs == [("A man with a hat.", "Un hombre con sombrero."), FOUR[0]]
+    assert report.dropped == {}
+
+
+ESCAPED = (
+    b"It &apos;s a &quot;test&quot; &amp; more .\nA &lt;b&gt; tag .\n",
+    b"Es una &quot;prueba&quot; &amp; cosa .\nUna etiqueta &lt;b&gt; .\n",
+)
+
+
+def test_entities(tmp_path):
+    source = write(tmp_path, *ESCAPED)
+    pairs, report = clean(tmp_path, source)
+    lines = [side.decode().splitlines() for side in ESCAPED]
+    assert pairs == list(zip(*lines, strict=True))
+    assert (report.escaped, report.dropped) == (2, {})
+    rules = CleaningConfig(unescape=True)
+    pairs, report = clean(tmp_path, source, cleaning=rules)
+    assert pairs == [
+        ('It \'s a "test" & more .', 'Es una "prueba" & cosa .'),
+        ("A <b> tag .", "Una etiqueta <b> ."),
+    ]
+    assert (report.escaped, report.changed) == (0, {"unescaped": 2})
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [
+            ("Narrow\u202fspace\u00a0here.", "Espacio\u202fes\u00a0aquí."),
+            ("Zero\u200bwidth\u200bspace.", "Espacio\u200bde ancho cero."),
+            ("Soft\u00adhyphen.", "Guion\u00adblando."),
+        ],
+        [
+            ("Cafe\u0301 or café?", "¿Cafe\u0301 o café?"),
+            (
+                "Emoji 😀👩\u200d👩\u200d👧 and 🇪🇸.",
+                "Emoji 😀👩\u200d👩\u200d👧 y 🇪🇸.",
+            ),
+            ("Rare 𠮷 kanji, שלום, مرحبا.", "Kanji raro 𠮷, שלום, مرحبا."),
+            ("\u202eright to left\u202c", "\u202ede derecha\u202c"),
+        ],
+    ],
+    ids=["spaces", "unicode"],
+)
+def test_what_unicode_holds_stays(tmp_path, pairs):
+    source = write(tmp_path, *map(text, zip(*pairs, strict=True)))
+    cleaned, report = clean(tmp_path, source, languages=("en", "es"))
+    if "Rare" in str(pairs):  # more foreign letters than Spanish ones
+        assert (cleaned, report.dropped) == (
+            [p for p in pairs if "Rare" not in p[0]],
+            {"wrong script": 1},
+        )
+        cleaned, report = clean(tmp_path, source)
+    assert (cleaned, report.dropped, report.changed) == (pairs, {}, {})
+
+
+def test_nul_bytes(tmp_path):
+    source = write(
+        tmp_path, b"A\0B is here.\nThe\n", "A\0B está aquí.\nLa\n".encode()
+    )
+    pairs, report = clean(tmp_path, source)
+    assert pairs == [("A B is here.", "A B está aquí."), ("The", "La")]
+    assert report.dropped == {}
+
+
+@pytest.mark.parametrize("rules", [{}, {"duplicates": False}])
+def test_identical(tmp_path, rules):
+    english = [*ENGLISH, *ENGLISH[:1] * 3, "Copy me."]
+    spanish = [*SPANISH, *SPANISH[:1] * 3, "Copy me."]
+    source = write(tmp_path, text(english), text(spanish))
+    pairs, report = clean(tmp_path, source, cleaning=CleaningConfig(**rules))
+    if rules:
+        assert pairs == FOUR + FOUR[:1] * 3
+        assert report.dropped == {"untranslated": 1}
+    else:
+        assert pairs == FOUR
+        assert report.dropped == {"duplicate": 3, "untranslated": 1}
+        assert report.examples["duplicate"] == FOUR[:1] * 3
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (gzip.compress(EN)[:-20], "not a whole gzip file"),
+        (b"<!DOCTYPE html><html>503</html>\n", "web page"),
+        (b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X", "AppleDouble"),
+    ],
+)
+def test_broken_downloads(tmp_path, content, words):
+    (tmp_path / "a.en.gz").write_bytes(content)
+    (tmp_path / "a.es").write_bytes(ES)
+    with pytest.raises(InputError, match=rf"a\.en\.gz: .*{words}"):
+        clean(tmp_path, Source(source="a.en.gz", target="a.es"))
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n"])
+def test_no_pairs(tmp_path, content):
+    with pytest.raises(InputError, match=r"data\.train: no pairs in source:"):
+        clean(tmp_path, write(tmp_path, content, content))
+
+
+# Too long, lopsided
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    words = [f"{w} {v} palabra word." for w in ENGLISH for v in SPANISH]
+    return Tokenizer.train(words, 310)
+
+
+def tokenize(tokenizer, pairs, **options):
+    source = Source(phrasebook="train")
+    data = DataConfig(train=[source], valid=[source], **options)
+    lines = [f"{source}\t{target}\n".encode() for source, target in pairs]
+    origins = np.zeros(len(lines), np.int32)
+    tokenized, (report,) = PairTokenizer(tokenizer, tokenizer, data)(
+        Block(0, lines, origins)
+    )
+    assert report.kept == len(tokenized)
+    ids = []
+    for flat, lengths in (
+        (tokenized.source_ids, tokenized.source_lengths),
+        (tokenized.target_ids, tokenized.target_lengths),
+    ):
+        rows = np.split(flat, np.cumsum(lengths)[:-1]) if len(lengths) else []
+        ids.append([row.tolist() for row in rows])
+    return list(zip(*ids, strict=True)), report
+
+
+def test_a_long_line(tokenizer):
+    pairs = [("word " * 5000, "palabra " * 5000), FOUR[0]]
+    ids, report = tokenize(tokenizer, pairs)
+    assert ids == [tuple(tokenizer.tokenize(list(FOUR[0])))]
+    assert report.dropped == {"too long": 1}
+    assert report.examples["too long"][0][0] == ("word " * 40)
+
+
+def test_the_longest_that_is_kept(tokenizer):
+    length = max(map(len, tokenizer.tokenize(list(FOUR[0]))))
+    for max_length, kept in ((length, 1), (length - 1, 0)):
+        ids, _ = tokenize(tokenizer, [FOUR[0]], max_length=max_length)
+        assert len(ids) == kept
+
+
+def test_a_length_ratio(tokenizer):
+    pairs = [("Yes.", "palabra " * 60), FOUR[0]]
+    options = {"max_length": 999}
+    ids, report = tokenize(tokenizer, pairs, **options)
+    assert ids == [tuple(tokenizer.tokenize(list(FOUR[0])))]
+    assert report.dropped == {"length ratio": 1}
+    rules = CleaningConfig(max_ratio=None)
+    ids, report = tokenize(tokenizer, pairs, cleaning=rules, **options)
+    assert (len(ids), report.dropped) == (2, {})
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_the_greatest_ratio_that_is_kept(tokenizer, swap):
+    pairs = [("word", "word " * n) for n in range(1, 9)]
+    lengths = [
+        [len(ids) for ids in tokenizer.tokenize(list(pair))] for pair in pairs
+    ]
+    ratios = [longer / shorter for shorter, longer in lengths]
+    if swap:
+        pairs = [pair[::-1] for pair in pairs]
+    rules = CleaningConfig(max_ratio=ratios[4])
+    assert len(tokenize(tokenizer, pairs, cleaning=rules)[0]) == 5
+
+
+def test_white_space_that_only_the_tokenizer_sees(tokenizer):
+    pairs = [("\u200b", "x"), ("x", "\u2060\u200b"), FOUR[0]]
+    _, report = tokenize(tokenizer, pairs)
+    rows = [tokenizer.tokenize(list(pair)) for pair in pairs]
+    blank = sum(min(map(len, row)) < 2 for row in rows)
+    assert blank > 0
+    assert report.dropped == {"empty on a side": blank}
+    rules = CleaningConfig(empty=False)
+    assert len(tokenize(tokenizer, pairs, cleaning=rules)[0]) == 3
+
+
+def test_every_pair_may_drop_out(tokenizer):
+    ids, report = tokenize(tokenizer, FOUR, max_length=1)
+    assert (ids, report.dropped) == ([], {"too long": 4})
+
+
+# Several sources
+
+
+def test_duplicates_across_blocks_and_sources(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 1)
+    monkeypatch.setattr("training.files.BLOCK_BYTES", 1)
+    first = write(tmp_path, b"a\nb\na\n", b"x\ny\nx\n")
+    (tmp_path / "b.tsv").write_text("c\tz\nb\ty\nb\tx\nc\tz\n")
+    data = data_of(tmp_path, first, Source(tsv="b.tsv"))
+    with Spool(tmp_path / "x.i", tmp_path / "x", 2, 99) as clean_text:
+        report = clean_train(data, [], {}, clean_text)
+        assert list(clean_text.sample(99)) == [
+            ("a", "x"),
+            ("b", "y"),
+            ("c", "z"),
+            ("b", "x"),
+        ]
+        assert clean_text.counts == [2, 2]
+    assert [r.dropped for r in report.sources] == [
+        {"duplicate": 1},
+        {"duplicate": 2},
+    ]
+    assert report.sources[1].examples["duplicate"] == [("b", "y"), ("c", "z")]
+
+
+def test_reverse_turns_the_languages_too(tmp_path):
+    source = write(tmp_path, b"one\ndos\n", "один\nдва\n".encode())
+    options = {"languages": ("en", "ru"), "reverse": True}
+    pairs, _ = clean(tmp_path, source, held_out=["ДВА"], **options)
+    assert pairs == [("один", "one")]
+
+
+def test_an_unknown_language(tmp_path):
+    with pytest.raises(InputError, match="xx is no language code"):
+        clean(tmp_path, write(tmp_path, EN, ES), languages=("en", "xx"))
+
+
+# All of it
+
+PAIRS = [
+    (f"The {noun} has {n} cats.", f"La {word} tiene {n} gatos.")
+    for noun, word in (("house", "casa"), ("girl", "chica"), ("road", "calle"))
+    for n in range(100)
+]
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    """A recipe for three hundred pairs in two files."""
+    folder = tmp_path / "text"
+    folder.mkdir()
+    for name, pairs in (("a.tsv", PAIRS[:200]), ("b.tsv", PAIRS[200:])):
+        rows = "".join(f"{source}\t{target}\n" for source, target in pairs)
+        (folder / name).write_text(rows, encoding="utf-8")
+    data = data_of(folder, Source(tsv="a.tsv"), Source(tsv="b.tsv", weight=2))
+    data.prepared = str(tmp_path / "prepared")
+    return Recipe("toy", data, TokenizerConfig(vocabulary_size=295))
+
+
+@pytest.fixture
+def small_memory(monkeypatch):
+    monkeypatch.setattr(preparing, "IN_MEMORY_BYTES", 1000)
+    monkeypatch.setattr(shards, "PAIRS_PER_SHARD", 80)
+    monkeypatch.setattr(spool, "BLOCK_BYTES", 2000)
+
+
+def parts_of(corpus):
+    """For each shard its pairs: (source ids, target ids, origin)."""
+    if not isinstance(corpus.shards, list):
+        return [rows_of(corpus.shards)]
+    import tensorflow as tf
+
+    parts = []
+    for path in corpus.shards:
+        rows = []
+        for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+            values = np.frombuffer(record, "<i4")
+            count = values[0]
+            lengths = values[1 : 1 + 3 * count].reshape(3, count)
+            source, target = lengths[0].sum(), lengths[1].sum()
+            ids = values[1 + 3 * count :]
+            assert len(ids) == source + target
+            rows += rows_of_arrays(ids[:source], ids[source:], *lengths)
+        parts.append(rows)
+    return parts
+
+
+def rows_of(pairs):
+    return rows_of_arrays(
+        pairs.source_ids,
+        pairs.target_ids,
+        pairs.source_lengths,
+        pairs.target_lengths,
+        pairs.origins,
+    )
+
+
+def rows_of_arrays(sources, targets, source_lengths, target_lengths, origins):
+    source_rows = np.split(sources, np.cumsum(source_lengths)[:-1])
+    target_rows = np.split(targets, np.cumsum(target_lengths)[:-1])
+    return [
+        (tuple(s.tolist()), tuple(t.tolist()), int(origin))
+        for s, t, origin in zip(
+            source_rows[: len(origins)],
+            target_rows[: len(origins)],
+            origins,
+            strict=True,
+        )
+    ]
+
+
+def prepared_folders(recipe):
+    folder = Path(recipe.data.prepared)
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
+def test_a_small_corpus_stays_in_memory(recipe):
+    prepared = prepare(recipe)
+    assert prepared_folders(recipe) == []
+    tokenizer = prepared.tokenizers[0]
+    assert prepared.tokenizers[1] is tokenizer
+    ids = [tokenizer.tokenize(list(side)) for side in zip(*PAIRS, strict=True)]
+    origins = [0] * 200 + [1] * 100
+    expected = zip(map(tuple, ids[0]), map(tuple, ids[1]), origins, strict=True)
+    (rows,) = parts_of(prepared.train)
+    assert rows == list(expected)
+    assert prepared.train.weights == [1, 2]
+    (lengths,) = prepared.train.indices
+    assert lengths.tolist() == [[len(s), len(t), o] for s, t, o in rows]
+    report = prepared.reports["train"]
+    assert [(r.read, r.kept) for r in report.sources] == [
+        (200, 200),
+        (100, 100),
+    ]
+    assert prepared.valid_pairs == [("a valid one", "una")]
+    assert len(prepared.valid) == 1
+    assert set(prepared.reports) == {"train", "valid"}
+
+
+def test_a_large_corpus_goes_into_shards(recipe, monkeypatch, small_memory):
+    with monkeypatch.context() as patch:
+        patch.setattr(preparing, "IN_MEMORY_BYTES", 1 << 30)
+        small = prepare(recipe)
+    large = prepare(recipe)
+    assert len(large.train) == 300
+    assert large.reports == small.reports
+    (folder,) = prepared_folders(recipe)
+    parts = parts_of(large.train)
+    assert len(parts) == 4
+    together = [row for part in parts for row in part]
+    assert sorted(together) == sorted(parts_of(small.train)[0])
+    assert len(set(together)) == 300
+    for part, index in zip(parts, large.train.indices, strict=True):
+        # Each is a sample of the whole: of both files, about as many pairs.
+        assert {origin for *_, origin in part} == {0, 1}
+        assert 60 < len(part) < 90
+        assert index.tolist() == [[len(s), len(t), o] for s, t, o in part]
+    assert "clean.tsv" not in {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_shards_are_used_again(recipe, monkeypatch, small_memory, shared):
+    recipe.tokenizer.shared = shared
+    first = prepare(recipe)
+    monkeypatch.setattr(preparing, "clean_train", None)
+    second = prepare(recipe)
+    assert parts_of(second.train) == parts_of(first.train)
+    assert second.reports == first.reports
+    for old, new in zip(first.tokenizers, second.tokenizers, strict=True):
+        assert old.model_proto == new.model_proto
+    assert (second.tokenizers[0] is second.tokenizers[1]) == shared
+    assert len(prepared_folders(recipe)) == 1
+
+
+def change_file(recipe):
+    with open(Path(recipe.data.folder, "b.tsv"), "a") as file:
+        file.write("new\tnuevo\n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        change_file,
+        lambda r: setattr(r.data.cleaning, "duplicates", False),
+        lambda r: setattr(r.data.cleaning, "max_ratio", 3.0),
+        lambda r: setattr(r.data, "max_length", 100),
+        lambda r: setattr(r.data, "languages", ("en", "es")),
+        lambda r: setattr(r.data, "reverse", True),
+        lambda r: setattr(r.data.train[0], "columns", (2, 1)),
+        lambda r: r.data.train.reverse(),
+        lambda r: setattr(r.data, "test", [Source(tsv="a.tsv")]),
+        lambda r: setattr(r.tokenizer, "model_type", "bpe"),
+        lambda r: setattr(r.tokenizer, "vocabulary_size", 294),
+        lambda r: setattr(r.tokenizer, "normalization", "nfkc_cf"),
+    ],
+)
+def test_what_makes_shards_anew(recipe, small_memory, change):
+    fingerprint = preparing.describe(recipe, find_all_files(recipe.data))
+    change(recipe)
+    again = preparing.describe(recipe, find_all_files(recipe.data))
+    assert fingerprint["fingerprint"] != again["fingerprint"]
+
+
+def test_what_does_not_make_shards_anew(recipe, tmp_path, small_memory):
+    prepare(recipe)
+    recipe.data.train[0].weight = 7.0
+    recipe.seed, recipe.name, recipe.model.hidden_dim = 9, "other", 16
+    recipe.training.epochs = 3
+    (tmp_path / "text").rename(tmp_path / "moved")
+    recipe.data.folder = str(tmp_path / "moved")
+    (tmp_path / "prepared").rename(tmp_path / "elsewhere")
+    recipe.data.prepared = str(tmp_path / "elsewhere")
+    preparing_again = prepare(recipe)
+    assert preparing_again.train.weights == [7, 2]
+    assert len(prepared_folders(recipe)) == 1
+
+
+def test_a_changed_file_gives_a_second_folder(recipe, small_memory):
+    prepare(recipe)
+    change_file(recipe)
+    assert len(prepare(recipe).train) == 301
+    assert len(prepared_folders(recipe)) == 2
+
+
+def test_the_manifest_says_what_is_in_the_folder(recipe, small_memory):
+    prepared = prepare(recipe)
+    (folder,) = prepared_folders(recipe)
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    assert manifest["fingerprint"] == folder.name
+    assert sum(manifest["pairs"]) == 300
+    assert manifest["pairs"] == [len(i) for i in prepared.train.indices]
+    assert manifest["report"]["kept"] == 300
+    assert len(manifest["files"]) == 3
+    assert manifest["tokenizer"]["vocabulary_size"] == 295
+
+
+def test_a_killed_attempt_does_not_disturb(recipe, small_memory):
+    first = prepare(recipe)
+    (folder,) = prepared_folders(recipe)
+    incomplete = folder.with_name(folder.name + ".incomplete")
+    folder.rename(incomplete)
+    (incomplete / "manifest.json").unlink()
+    (incomplete / "clean.tsv").write_text("junk\tjunk\n")
+    folder.with_suffix(".lock").write_bytes(b"")
+    again = prepare(recipe)
+    assert prepared_folders(recipe) == [folder]
+    assert parts_of(again.train) == parts_of(first.train)
+
+
+def raising(error):
+    def replacement(*_, **__):
+        raise error
+
+    return replacement
+
+
+STEPS = pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (Spool, "sample"),
+        (Spool, "blocks"),
+        (Spool, "remove_file"),
+        (shards, "write_shards"),
+        (shards, "write_folder"),
+        (PairTokenizer, "__call__"),
+    ],
+)
+
+
+@STEPS
+def test_an_interruption_leaves_nothing(
+    recipe, monkeypatch, small_memory, owner, name
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, raising(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            prepare(recipe)
+    assert prepared_folders(recipe) == []
+    assert len(prepare(recipe).train) == 300
+
+
+def full_disk():
+    return OSError(errno.ENOSPC, "No space left on device")
+
+
+@STEPS
+def test_a_full_disk_is_one_line_and_leaves_nothing(
+    recipe, monkeypatch, small_memory, owner, name
+):
+    monkeypatch.setattr(owner, name, raising(full_disk()))
+    with pytest.raises(InputError) as error:
+        prepare(recipe)
+    message = str(error.value)
+    assert message.startswith(f"{recipe.data.prepared}: the disk is full")
+    assert "MB so far" in message and "are free" in message
+    assert "data.prepared" in message and "\n" not in message
+    assert prepared_folders(recipe) == []
+
+
+def test_a_full_disk_as_tensorflow_says_it(recipe, monkeypatch, small_memory):
+    import tensorflow as tf
+
+    error = tf.errors.ResourceExhaustedError(
+        None, None, "a.tfrecord; No space left on device"
+    )
+    monkeypatch.setattr(shards, "write_folder", raising(error))
+    with pytest.raises(InputError, match="the disk is full"):
+        prepare(recipe)
+    assert prepared_folders(recipe) == []
+
+
+def on_full_disk(path, mode="rb", **options):
+    name = "/dev/full" if str(path).endswith("clean.tsv") else path
+    return open(name, mode, **options)
+
+
+@pytest.mark.xfail(strict=True, reason="Spool.__exit__: close() fails as well")
+def test_clean_text_that_does_not_fit(recipe, monkeypatch, small_memory):
+    spools = []
+
+    class KeptSpool(Spool):
+        def __enter__(self):
+            spools.append(self)
+            return super().__enter__()
+
+    monkeypatch.setattr("training.files.BLOCK_BYTES", 3000)
+    monkeypatch.setattr(spool, "open", on_full_disk, raising=False)
+    monkeypatch.setattr(preparing, "Spool", KeptSpool)
+    try:
+        with pytest.raises(InputError, match="the disk is full"):
+            prepare(recipe)
+        assert prepared_folders(recipe) == []
+    finally:
+        spools[0]._lock.close()
+
+
+def test_a_source_that_changes_while_it_is_read(recipe, monkeypatch):
+    write_rows = Spool.write
+
+    def write_and_change(self, *arguments):
+        write_rows(self, *arguments)
+        change_file(recipe)
+
+    monkeypatch.setattr(Spool, "write", write_and_change)
+    with pytest.raises(InputError, match=r"b\.tsv: changed while it was read"):
+        prepare(recipe)
+
+
+def test_a_source_that_is_not_there(recipe):
+    recipe.data.train.append(Source(tsv="none.tsv"))
+    with pytest.raises(FileNotFoundError, match="none"):
+        prepare(recipe)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("manifest.json", None),
+        ("manifest.json", b"{"),
+        ("manifest.json", b"[]"),
+        ("manifest.json", b"{}"),
+        ("manifest.json", b"\xff"),
+        ("index.npy", None),
+        ("index.npy", b""),
+        ("index.npy", b"\x93NUMPY"),
+        ("tokenizer.model", None),
+        ("tokenizer.model", b"x"),
+        ("00001-of-00004.tfrecord", None),
+        pytest.param(
+            "00001-of-00004.tfrecord",
+            b"",
+            marks=pytest.mark.xfail(
+                strict=True, reason="sizes of shards are not looked at"
+            ),
+        ),
+        pytest.param(
+            "manifest.json",
+            b'{"pairs": [], "report": {"name": "train"}}',
+            marks=pytest.mark.xfail(strict=True, reason="IndexError"),
+        ),
+    ],
+)
+def test_a_damaged_folder(recipe, small_memory, name, content):
+    prepare(recipe)
+    (folder,) = prepared_folders(recipe)
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
+    with pytest.raises(InputError) as error:
+        prepare(recipe)
+    assert str(error.value).startswith(f"{folder}: damaged (")
+    assert "remove it" in str(error.value)
+
+
+def test_a_shorter_index_is_noticed(recipe, small_memory):
+    prepare(recipe)
+    (folder,) = prepared_folders(recipe)
+    index = np.load(folder / "index.npy")
+    np.save(folder / "index.npy", index[:-1])
+    with pytest.raises(InputError, match=r"damaged \(index\.npy\)"):
+        prepare(recipe)
+
+
+def test_data_prepared_that_is_a_file(recipe, tmp_path, small_memory):
+    (tmp_path / "prepared").write_text("keep me")
+    with pytest.raises((InputError, OSError)) as error:
+        prepare(recipe)
+    assert "prepared" in str(error.value)
+    assert (tmp_path / "prepared").read_text() == "keep me"
+
+
+def test_a_second_run_waits_for_the_first(recipe, monkeypatch, small_memory):
+    waiting, trained = threading.Event(), []
+    train = preparing.train_tokenizers
+
+    def train_tokenizers(*arguments):
+        trained.append(waiting.wait(30))
+        return train(*arguments)
+
+    monkeypatch.setattr(preparing, "train_tokenizers", train_tokenizers)
+    monkeypatch.setattr(spool, "say", lambda message: waiting.set())
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.append(prepare(recipe)))
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert trained == [True]  # once, and the other said that it waits
+    first, second = results
+    assert parts_of(first.train) == parts_of(second.train)
+    assert len(prepared_folders(recipe)) == 1
+
+
+def test_a_run_goes_on_when_the_first_has_failed(
+    recipe, tmp_path, monkeypatch, small_memory
+):
+    manifest = preparing.describe(recipe, find_all_files(recipe.data))
+    (tmp_path / "prepared").mkdir()
+    path = tmp_path / "prepared" / f"{manifest['fingerprint']}.lock"
+    waiting = threading.Event()
+    monkeypatch.setattr(spool, "say", lambda message: waiting.set())
+    train, locked = preparing.train_tokenizers, []
+
+    def train_tokenizers(*arguments):
+        locked.append(path.exists())  # not only the file that was removed
+        return train(*arguments)
+
+    monkeypatch.setattr(preparing, "train_tokenizers", train_tokenizers)
+    results = []
+    thread = threading.Thread(target=lambda: results.append(prepare(recipe)))
+    with open(path, "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        thread.start()
+        assert waiting.wait(30)
+        path.unlink()  # as the first does at its end
+    thread.join(60)
+    assert locked == [True]
+    assert len(results[0].train) == 300
+    assert [folder.name for folder in prepared_folders(recipe)] == [
+        manifest["fingerprint"]
+    ]
+
+
+# What is left
+
+
+def test_nothing_left_of_the_validation_text(recipe):
+    recipe.data.max_length = 2
+    with pytest.raises(InputError, match=r"data\.valid: no pairs.*too long"):
+        prepare(recipe)
+
+
+@pytest.mark.xfail(strict=True, reason="only data.valid is looked at")
+def test_nothing_left_of_the_training_text(recipe, tmp_path):
+    (tmp_path / "text" / "valid.tsv").write_text("a\tb\n")
+    recipe.data.max_length = 3
+    with pytest.raises(InputError, match=r"data\.train: .*too long"):
+        prepare(recipe)
+
+
+def test_validation_text_is_mended_but_kept(recipe, tmp_path):
+    rows = "a\0b\ta\na\tb\na\tb\nThe house has 1 cats.\tx\n\ty\n"
+    (tmp_path / "text" / "valid.tsv").write_text(rows)
+    prepared = prepare(recipe)
+    assert prepared.valid_pairs == [
+        ("a b", "a"),
+        ("a", "b"),
+        ("a", "b"),
+        ("The house has 1 cats.", "x"),
+    ]
+    report = prepared.reports["valid"].total()
+    assert (report.read, report.kept) == (5, 4)
+    assert report.dropped == {"empty on a side": 1}
+    train = prepared.reports["train"].total()
+    assert train.dropped == {"in the validation or test text": 1}
+
+
+def test_test_text_is_kept_out_of_training(recipe, tmp_path):
+    (tmp_path / "text" / "test.tsv").write_text("THE ROAD has 7 CATS.\tx\n")
+    recipe.data.test = [Source(tsv="test.tsv")]
+    prepared = prepare(recipe)
+    assert len(prepared.train) == 299
+    assert prepared.reports["train"].sources[1].dropped == {
+        "in the validation or test text": 1
+    }
+    assert prepared.reports["test"].total().kept == 1
+
+
+def test_what_drops_out_of_two_validation_sources(recipe, tmp_path):
+    (tmp_path / "text" / "long.tsv").write_text("word " * 200 + "\tx\n")
+    recipe.data.valid.insert(0, Source(tsv="long.tsv"))
+    report = prepare(recipe).reports["valid"]
+    assert [source.kept for source in report.sources] == [0, 1]
+
+
+def test_an_empty_test_text(recipe, tmp_path):
+    (tmp_path / "text" / "test.tsv").write_text("")
+    recipe.data.test = [Source(tsv="test.tsv")]
+    with pytest.raises(InputError, match=r"data\.test: no pairs in tsv: test"):
+        prepare(recipe)
+
+
+# Several processes
+
+
+def test_cleaning_in_several_processes_gives_the_same(recipe, monkeypatch):
+    monkeypatch.setattr("training.files.BLOCK_BYTES", 100)
+    data = recipe.data
+    data.train.append(Source(tsv="a.tsv"))  # all of it is there already
+    data.languages = ("en", "es")
+    outcomes = []
+    for ordered in (ordered_map, map):
+        monkeypatch.setattr(preparing, "ordered_map", ordered)
+        folder = recipe.data.folder
+        with Spool(folder, folder, 3, 1 << 30) as clean_text:
+            report = clean_train(
+                data, ["the HOUSE has 5 cats."], {}, clean_text
+            )
+            outcomes.append((list(clean_text.sample(1 << 30)), report))
+    assert outcomes[0] == outcomes[1]
+    pairs, report = outcomes[0]
+    assert pairs == PAIRS[:5] + PAIRS[6:]
+    assert [r.read for r in report.sources] == [200, 100, 200]
+    assert report.sources[2].dropped == {
+        "in the validation or test text": 1,
+        "duplicate": 199,
+    }
+    assert multiprocessing.active_children() == []
+
+
+def double(number):
+    if number == 40:
+        raise InputError("forty is too much")
+    time.sleep(0.01 * (number % 3))
+    return 2 * number
+
+
+def numbers(most, taken):
+    for number in range(most):
+        taken.append(number)
+        yield number
+
+
+@pytest.mark.parametrize("most", [0, 1, ITEMS_ALONE, ITEMS_ALONE + 1, 39])
+def test_results_come_in_order(most):
+    assert list(ordered_map(double, range(most))) == list(range(0, 2 * most, 2))
+    assert multiprocessing.active_children() == []
+
+
+def test_an_error_in_another_process():
+    results = ordered_map(double, range(99))
+    with pytest.raises(InputError, match="forty is too much"):
+        for expected, result in enumerate(results):
+            assert result == 2 * expected
+    assert expected == 39
+    assert multiprocessing.active_children() == []
+
+
+def test_an_end_before_all_is_done():
+    taken = []
+    results = ordered_map(double, numbers(10_000, taken))
+    assert [next(results) for _ in range(20)] == list(range(0, 40, 2))
+    assert len(taken) < 99
+    assert multiprocessing.active_children() != []
+    results.close()
+    assert multiprocessing.active_children() == []
+
+
+def test_an_error_of_the_items():
+    def items():
+        yield from range(30)
+        raise InputError("a.en:31: not UTF-8")
+
+    with pytest.raises(InputError, match="not UTF-8"):
+        list(ordered_map(double, items()))
+    assert multiprocessing.active_children() == []

@@ -1,0 +1,159 @@
+"""Prepared text in a folder: TFRecord files and a manifest.
+
+A record is what `TokenizedPairs.to_record` gives, some hundred pairs.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfxformer.errors import InputError
+from tfxformer.quiet import import_tensorflow
+from tfxformer.tokenizer import Tokenizer
+from training.report import SplitReport
+from training.tokens import TokenizedPairs, index
+
+PAIRS_PER_SHARD = 1 << 17
+MAX_SHARDS = 512
+FORMAT = 1  # of the folder
+MANIFEST = "manifest.json"
+INDEX = "index.npy"
+SOURCE_TOKENIZER = "source_tokenizer.model"
+TARGET_TOKENIZER = "tokenizer.model"
+
+Tokenizers = tuple[Tokenizer, Tokenizer]
+
+
+class Corpus(NamedTuple):
+    """Token ids, as a whole or in shards that each are a sample of it."""
+
+    indices: list[np.ndarray]  # uint16 (M, 3) of each shard; see `index`
+    shards: list[Path] | TokenizedPairs
+    weights: list[float]  # of each source: times a pair is seen in an epoch
+
+    def __len__(self) -> int:
+        return sum(map(len, self.indices))
+
+
+def in_memory(pairs: TokenizedPairs, weights: list[float]) -> Corpus:
+    """A corpus that is not in files.
+
+    Args:
+        pairs: `TokenizedPairs`.
+        weights: list of floats, of the sources that `pairs.origins` counts.
+
+    Returns:
+        A `Corpus`.
+    """
+    return Corpus([index(pairs)], pairs, weights)
+
+
+def number_of_shards(num_pairs: int) -> int:
+    return min(MAX_SHARDS, -(-num_pairs // PAIRS_PER_SHARD))
+
+
+def write_shards(
+    dealt: Iterable[tuple[list[bytes], list[np.ndarray]]],
+    folder: Path,
+    num_shards: int,
+) -> tuple[list[Path], list[np.ndarray]]:
+    """Writes records to as many files.
+
+    Args:
+        dealt: iterable of tuples: a record and its index for each shard.
+        folder: path.
+        num_shards: int.
+
+    Returns:
+        Tuple of the paths and the index of each file.
+    """
+    import_tensorflow()
+    import tensorflow as tf
+
+    paths = [
+        folder / f"{number:05d}-of-{num_shards:05d}.tfrecord"
+        for number in range(num_shards)
+    ]
+    indices: list[list[np.ndarray]] = [[] for _ in paths]
+    with contextlib.ExitStack() as stack:
+        writers = [
+            stack.enter_context(tf.io.TFRecordWriter(str(path)))
+            for path in paths
+        ]
+        for records, parts in dealt:
+            for number, writer in enumerate(writers):
+                writer.write(records[number])
+                indices[number].append(parts[number])
+    return paths, [np.concatenate(parts) for parts in indices]
+
+
+def write_folder(
+    folder: Path,
+    manifest: dict[str, Any],
+    tokenizers: Tokenizers,
+    indices: list[np.ndarray],
+    report: SplitReport,
+) -> None:
+    """Writes what goes with the shards; the manifest last."""
+    source_tokenizer, target_tokenizer = tokenizers
+    (folder / TARGET_TOKENIZER).write_bytes(target_tokenizer.model_proto)
+    if source_tokenizer is not target_tokenizer:
+        path = folder / SOURCE_TOKENIZER
+        path.write_bytes(source_tokenizer.model_proto)
+    np.save(folder / INDEX, np.concatenate(indices))
+    content = {
+        **manifest,
+        "pairs": [len(part) for part in indices],  # of each shard
+        "report": report.to_json(),
+    }
+    (folder / MANIFEST).write_text(
+        json.dumps(content, indent=2, ensure_ascii=False) + "\n",
+        encoding="utf-8",
+    )
+
+
+def read_folder(
+    folder: Path, weights: list[float]
+) -> tuple[Tokenizers, Corpus, SplitReport]:
+    """Reads a folder of shards.
+
+    Args:
+        folder: path.
+        weights: list of floats, of each source.
+
+    Returns:
+        Tuple of the two tokenizers, the `Corpus` and the `SplitReport`.
+
+    Raises:
+        InputError: if the folder is damaged.
+    """
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        target_tokenizer = Tokenizer.from_file(folder / TARGET_TOKENIZER)
+        source_tokenizer = target_tokenizer
+        if (folder / SOURCE_TOKENIZER).exists():
+            source_tokenizer = Tokenizer.from_file(folder / SOURCE_TOKENIZER)
+        ends = np.cumsum(manifest["pairs"])
+        whole = np.load(folder / INDEX, mmap_mode="r")
+        report = SplitReport.from_json(manifest["report"])
+        shards = [
+            folder / f"{number:05d}-of-{len(ends):05d}.tfrecord"
+            for number in range(len(ends))
+        ]
+        missing = [path for path in shards if not path.exists()]
+        if missing or len(whole) != ends[-1]:
+            raise ValueError(f"{missing[0] if missing else INDEX}")
+    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        raise InputError(
+            f"{folder}: damaged ({error}); remove it, and it is made anew"
+        ) from None
+    indices = np.split(whole, ends[:-1])
+    return (
+        (source_tokenizer, target_tokenizer),
+        Corpus(indices, shards, weights),
+        report,
+    )

@@ -1,0 +1,358 @@
+"""Parallel text in every form that people have: rows of (source, target)."""
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from tfxformer.errors import InputError
+from training import tfds_source
+from training.config import DataConfig, Source
+from training.files import (
+    BLOCK_BYTES,
+    ReadProgress,
+    decode_block,
+    find_aligned,
+    find_files,
+    open_binary,
+    read_blocks,
+)
+from training.report import CorpusReport, Pair
+
+ROWS = 8192  # of sources that come pair by pair
+XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+NATIVE_CODE = ("bpt", "ept", "it", "ph", "ut", "sub")  # TMX 1.4, Content Markup
+
+
+class Rows(NamedTuple):
+    """Aligned sentences; none holds a line feed."""
+
+    sources: list[str]
+    targets: list[str]
+
+    @property
+    def num_pairs(self) -> int:
+        return len(self.sources)
+
+    def swap(self) -> "Rows":
+        return Rows(self.targets, self.sources)
+
+    def decode(self) -> "Rows":
+        return self
+
+
+class Lines(NamedTuple):
+    """Some lines of a text file, cheap to hand to another process."""
+
+    block: bytes
+    name: str
+    first_line: int
+
+
+class UndecodedRows(NamedTuple):
+    """Aligned lines of two files."""
+
+    source: Lines
+    target: Lines
+    num_pairs: int
+
+    def swap(self) -> "UndecodedRows":
+        return UndecodedRows(self.target, self.source, self.num_pairs)
+
+    def decode(self) -> Rows:
+        """The sentences.
+
+        Raises:
+            InputError: naming the line and the byte that are not UTF-8.
+        """
+        return Rows(decode_block(*self.source), decode_block(*self.target))
+
+
+def read_rows(
+    source: Source,
+    data: DataConfig,
+    split: str,
+    report: CorpusReport,
+    progress: ReadProgress | None = None,
+) -> Iterator[Rows]:
+    """Like `read_undecoded`, all decoded."""
+    for rows in read_undecoded(source, data, split, report, progress):
+        yield rows.decode()
+
+
+def read_undecoded(
+    source: Source,
+    data: DataConfig,
+    split: str,
+    report: CorpusReport,
+    progress: ReadProgress | None = None,
+) -> Iterator[Rows | UndecodedRows]:
+    """Reads one source of a recipe, some thousand pairs at a time.
+
+    Args:
+        source: where the text is.
+        data: the recipe's `data`: folder, languages, direction.
+        split: "train", "valid" or "test".
+        report: counts what is read, and rows that are not pairs.
+        progress: a `ReadProgress`, or None.
+
+    Yields:
+        Rows, with source and target swapped if `data.reverse`; to be
+        decoded.
+
+    Raises:
+        InputError: if the source is damaged, saying where.
+        OSError: if a file cannot be read.
+    """
+    folder, progress = data.folder, progress or ReadProgress()
+    rows: Iterator[Rows | UndecodedRows]
+    if source.source is not None and source.target is not None:
+        files = find_aligned(source.source, source.target, folder)
+        rows = _each(
+            files, lambda paths: _read_aligned(paths[0], paths[1], progress)
+        )
+    elif source.tsv is not None:
+        columns = source.columns or (1, 2)
+        rows = _each(
+            find_files(source.tsv, folder),
+            lambda path: _read_tsv(path, columns, report, progress),
+        )
+    elif source.jsonl is not None:
+        fields = source.fields or _languages(source, data)
+        rows = _each(
+            find_files(source.jsonl, folder),
+            lambda path: _read_jsonl(path, fields, report, progress),
+        )
+    elif source.tmx is not None:
+        languages = _languages(source, data)
+        rows = _each(
+            find_files(source.tmx, folder),
+            lambda path: _read_tmx(path, languages, report, progress),
+        )
+    elif source.tfds is not None:
+        builder, part = tfds_source.open_dataset(source.tfds, folder, split)
+        rows = (
+            Rows(*sides)
+            for sides in tfds_source.read_dataset(builder, part, data.languages)
+        )
+    else:
+        from training.phrasebook import generate
+
+        assert source.phrasebook is not None  # Source checks it
+        rows = in_rows(generate(source.phrasebook))
+    for some in rows:
+        report.read += some.num_pairs
+        yield some.swap() if data.reverse else some
+
+
+def source_files(source: Source, data: DataConfig, split: str) -> list[Path]:
+    """The files that a source consists of, to see whether it has changed."""
+    if source.source is not None and source.target is not None:
+        pairs = find_aligned(source.source, source.target, data.folder)
+        return list(itertools.chain.from_iterable(pairs))
+    if source.tfds is not None:
+        return tfds_source.dataset_files(
+            *tfds_source.open_dataset(source.tfds, data.folder, split)
+        )
+    if source.phrasebook is not None:
+        from training import phrasebook
+
+        return sorted(Path(phrasebook.__file__).parent.glob("*.py"))
+    pattern = source.tsv or source.jsonl or source.tmx
+    assert pattern is not None  # Source checks it
+    return find_files(pattern, data.folder)
+
+
+def in_rows(pairs: Iterable[Pair]) -> Iterator[Rows]:
+    """Gathers single pairs to `Rows`; line feeds in them become spaces."""
+    pairs = iter(pairs)
+    while some := list(itertools.islice(pairs, ROWS)):
+        sources, targets = zip(*some, strict=True)
+        yield Rows(*([_text(s) for s in side] for side in (sources, targets)))
+
+
+def _text(sentence: str) -> str:
+    try:
+        sentence.encode("utf-8")
+    except UnicodeEncodeError:  # half of a surrogate pair, as JSON can spell
+        sentence = sentence.encode("utf-8", "replace").decode("utf-8")
+    return sentence.replace("\n", " ")
+
+
+def _each(files, read) -> Iterator[Any]:
+    return itertools.chain.from_iterable(map(read, files))
+
+
+def _languages(source: Source, data: DataConfig) -> tuple[str, str]:
+    if data.languages is None:
+        raise InputError(
+            f"data.languages: {source} needs it, as in data.languages=[en, es]"
+        )
+    return data.languages
+
+
+def _read_aligned(
+    source_path, target_path, progress
+) -> Iterator[UndecodedRows]:
+    count = 0
+    with (
+        open_binary(source_path) as (source_file, source_raw),
+        open_binary(target_path) as (target_file, target_raw),
+    ):
+        while sources := source_file.readlines(BLOCK_BYTES):
+            targets = list(itertools.islice(target_file, len(sources)))
+            if len(targets) < len(sources):
+                break
+            yield UndecodedRows(
+                Lines(b"".join(sources), str(source_path), count + 1),
+                Lines(b"".join(targets), str(target_path), count + 1),
+                len(sources),
+            )
+            count += len(sources)
+            progress.report(source_path, source_raw.tell())
+            progress.report(target_path, target_raw.tell())
+        else:
+            targets = []
+        source_count = count + len(sources) + sum(1 for _ in source_file)
+        target_count = count + len(targets) + sum(1 for _ in target_file)
+    if source_count != target_count:
+        raise InputError(
+            f"{source_path} has {source_count:,} lines but "
+            f"{target_path} has {target_count:,}; "
+            "line n of one must be the translation of line n of the other"
+        )
+
+
+def _read_tsv(
+    path: Path,
+    columns: tuple[int, int],
+    report: CorpusReport,
+    progress: ReadProgress,
+) -> Iterator[Rows]:
+    first, second = (column - 1 for column in columns)
+    needed = max(columns)
+    for lines in read_blocks(path, progress):
+        rows = Rows([], [])
+        for line in lines:
+            cells = line.split("\t")
+            if len(cells) < needed:
+                report.read += 1
+                report.drop("missing column", (line, ""))
+            else:
+                rows.sources.append(cells[first])
+                rows.targets.append(cells[second])
+        yield rows
+
+
+def _read_jsonl(
+    path: Path,
+    fields: tuple[str, str],
+    report: CorpusReport,
+    progress: ReadProgress,
+) -> Iterator[Rows]:
+    ways = [field.split(".") for field in fields]
+    number = 0
+    for lines in read_blocks(path, progress):
+        pairs: list[Pair] = []
+        for line in lines:
+            number += 1
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except (json.JSONDecodeError, RecursionError) as error:
+                raise InputError(
+                    f"{path}:{number}: not JSON: {error}"
+                ) from None
+            source, target = (_field(record, way) for way in ways)
+            if isinstance(source, str) and isinstance(target, str):
+                pairs.append((source, target))
+            else:
+                report.read += 1
+                report.drop("missing field", (line, ""))
+        yield from in_rows(pairs)
+
+
+def _field(record: Any, way: Sequence[str]) -> Any:
+    for key in way:
+        record = record.get(key) if isinstance(record, dict) else None
+    return record
+
+
+def _read_tmx(
+    path: Path,
+    languages: tuple[str, str],
+    report: CorpusReport,
+    progress: ReadProgress,
+) -> Iterator[Rows]:
+    seen: set[str] = set()
+    found = False
+    for rows in in_rows(_tmx_pairs(path, languages, seen, report, progress)):
+        found = True
+        yield rows
+    if not found:
+        raise InputError(
+            f"{path}: no unit in both {languages[0]} and {languages[1]} "
+            f"(data.languages); languages in it: {', '.join(sorted(seen))}"
+        )
+
+
+def _tmx_pairs(path, languages, seen, report, progress) -> Iterator[Pair]:
+    with open_binary(path) as (file, raw):
+        body: ElementTree.Element | None = None
+        try:
+            for event, element in ElementTree.iterparse(file, ("start", "end")):
+                if event == "start":
+                    if body is None and element.tag != "tmx":
+                        raise InputError(
+                            f"{path}: not TMX: it starts with <{element.tag}>"
+                        )
+                    if element.tag in ("tmx", "body"):
+                        body = element
+                elif element.tag == "tu" and body is not None:
+                    variants = _variants(element, seen)
+                    pair = [_variant(variants, code) for code in languages]
+                    if None in pair:
+                        report.read += 1
+                        some = next(iter(variants.values()), "")
+                        report.drop("not in both languages", (some, ""))
+                    else:
+                        yield pair[0], pair[1]
+                    body.clear()  # or the whole file piles up
+                    progress.report(path, raw.tell())
+        except ElementTree.ParseError as error:
+            raise InputError(f"{path}: not well-formed XML: {error}") from None
+
+
+def _variants(unit: ElementTree.Element, seen: set[str]) -> dict[str, str]:
+    """The text of a unit by language, the first of each."""
+    variants: dict[str, str] = {}
+    for variant in unit.iter("tuv"):
+        code = variant.get(XML_LANGUAGE) or variant.get("lang") or ""
+        segment = variant.find("seg")
+        seen.add(code)
+        if segment is not None:
+            code = code.lower().replace("_", "-")
+            variants.setdefault(code, "".join(_segment_text(segment)))
+    return variants
+
+
+def _variant(variants: dict[str, str], code: str) -> str | None:
+    """The text in a language: `en` is also what `en-US` is."""
+    code = code.lower().replace("_", "-")
+    exact = variants.get(code)
+    regional = (
+        text for other, text in variants.items() if other.startswith(f"{code}-")
+    )
+    return exact if exact is not None else next(regional, None)
+
+
+def _segment_text(element: ElementTree.Element) -> Iterator[str]:
+    """The text of a segment without the formatting inside it."""
+    yield element.text or ""
+    for child in element:
+        if child.tag not in NATIVE_CODE:  # <hi> marks up text
+            yield from _segment_text(child)
+        yield child.tail or ""
