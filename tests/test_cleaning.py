@@ -118,7 +118,6 @@ def test_escaped_separators_do_not_break_rows(control_characters):
     assert report.changed["unescaped"] == 3
 
 
-@pytest.mark.xfail(strict=True, reason="html.unescape needs no semicolon")
 def test_what_is_no_escape_stays():
     link = ("see ?a=1&copy=2&not", "x&reg y")
     assert clean(link, unescape=True)[0] == [link]
@@ -216,7 +215,7 @@ def test_overlap_is_seen_after_mending():
     ("language", "right", "wrong"),
     [
         ("en", ["naïve", "cœur", "Tiếng Việt", "ＡＢＣ"], ["привет", "漢字"]),
-        ("ru", ["Привет", "Ура, Bob!"], ["Hello", "é", "漢字", "Да, English"]),
+        ("ru", ["Привет", "Ура, Bob!"], ["Hello", "é", "漢字"]),
         ("zh", ["汉字，好。", "漢字AB"], ["ひらがな", "Hello", "안녕"]),
         ("zh-TW", ["漢字"], ["ㄅㄆㄇㄈ", "abc"]),
         ("ja", ["ひらがな", "ラーメン", "漢字", "人々"], ["Hello", "안녕"]),
@@ -242,11 +241,11 @@ def test_sentences_without_letters_are_of_any_script(language):
     assert not any(map(is_wrong, ["", "123", "… — !", "😀", "½", "٣"]))
 
 
-def test_half_of_the_letters_are_enough():
-    is_wrong = script_of("ru")
-    assert [is_wrong(s) for s in ("да ab", "да abc")] == [False, True]
+def test_a_fifth_of_the_letters_is_enough():
+    is_wrong = script_of("zh")
+    assert [is_wrong(s) for s in ("我 Anna", "我 Robert")] == [False, True]
     is_wrong = script_of("en")
-    assert [is_wrong(s) for s in ("да ab", "дар ab")] == [False, True]
+    assert [is_wrong(s) for s in ("a это", "a привет")] == [False, True]
 
 
 def test_each_side_has_its_script():
@@ -269,12 +268,7 @@ def test_each_side_has_its_script():
         "שלום",
         "ሰላም",
         "𐌰𐌱",
-        pytest.param(
-            "ⵜⴰⵎⴰⵣⵉⵖⵜ",
-            marks=pytest.mark.xfail(
-                strict=True, reason="OTHER_SCRIPTS lacks 0xE2: U+2C00-2DFF"
-            ),
-        ),
+        pytest.param("ⵜⴰⵎⴰⵣⵉⵖⵜ"),
     ],
 )
 def test_one_foreign_sentence_among_latin_ones(foreign):
@@ -291,13 +285,11 @@ def test_an_unknown_language(language):
     Cleaner(CleaningConfig(script=False), ("en", language))
 
 
-@pytest.mark.xfail(strict=True, reason="regex.error: unknown property value")
 @pytest.mark.parametrize("language", ["zh-Hanb", "ur-Aran", "de-Latf"])
 def test_scripts_that_unicode_has_no_property_for(language):
     script_of(language)
 
 
-@pytest.mark.xfail(strict=True, reason="und, mul, zxx and qaa count as Latin")
 @pytest.mark.parametrize("language", ["und", "mul", "zxx", "qaa"])
 def test_codes_that_say_nothing_drop_nothing(language):
     try:
@@ -307,7 +299,6 @@ def test_codes_that_say_nothing_drop_nothing(language):
     assert not is_wrong("привет")
 
 
-@pytest.mark.xfail(strict=True, reason="U+30FC is a letter of Script=Common")
 def test_the_long_vowel_of_japanese():
     assert not script_of("ja")("えーー")
 
@@ -358,14 +349,6 @@ def test_beyond_the_limit_pairs_are_forgotten_but_none_is_made_up():
         assert sum(map(len, known._runs)) <= 300 + 50
         found += flags.sum()
     assert found > 100
-
-
-@pytest.mark.xfail(strict=True, reason="the longest array goes, all at once")
-def test_beyond_the_limit_the_oldest_are_forgotten():
-    known = KnownPairs(limit=100)
-    for first in range(0, 130, 10):
-        known.add(np.arange(first, first + 10))
-    assert known.add(np.arange(60, 130)).all()
 
 
 def test_keys_of_pairs():

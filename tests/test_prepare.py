@@ -14,7 +14,7 @@ import pytest
 
 from tfxformer import InputError, Tokenizer
 from training import prepare as preparing
-from training import shards, sources, spool
+from training import shards, spool
 from training.config import (
     CleaningConfig,
     DataConfig,
@@ -198,12 +198,6 @@ def test_entities(tmp_path):
 def test_what_unicode_holds_stays(tmp_path, pairs):
     source = write(tmp_path, *map(text, zip(*pairs, strict=True)))
     cleaned, report = clean(tmp_path, source, languages=("en", "es"))
-    if "Rare" in str(pairs):  # more foreign letters than Spanish ones
-        assert (cleaned, report.dropped) == (
-            [p for p in pairs if "Rare" not in p[0]],
-            {"wrong script": 1},
-        )
-        cleaned, report = clean(tmp_path, source)
     assert (cleaned, report.dropped, report.changed) == (pairs, {}, {})
 
 
@@ -339,7 +333,6 @@ def test_every_pair_may_drop_out(tokenizer):
 
 
 def test_duplicates_across_blocks_and_sources(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "BLOCK_BYTES", 1)
     monkeypatch.setattr("training.files.BLOCK_BYTES", 1)
     first = write(tmp_path, b"a\nb\na\n", b"x\ny\nx\n")
     (tmp_path / "b.tsv").write_text("c\tz\nb\ty\nb\tx\nc\tz\n")
@@ -651,7 +644,6 @@ def on_full_disk(path, mode="rb", **options):
     return open(name, mode, **options)
 
 
-@pytest.mark.xfail(strict=True, reason="Spool.__exit__: close() fails as well")
 def test_clean_text_that_does_not_fit(recipe, monkeypatch, small_memory):
     spools = []
 
@@ -703,17 +695,9 @@ def test_a_source_that_is_not_there(recipe):
         ("tokenizer.model", None),
         ("tokenizer.model", b"x"),
         ("00001-of-00004.tfrecord", None),
+        pytest.param("00001-of-00004.tfrecord", b""),
         pytest.param(
-            "00001-of-00004.tfrecord",
-            b"",
-            marks=pytest.mark.xfail(
-                strict=True, reason="sizes of shards are not looked at"
-            ),
-        ),
-        pytest.param(
-            "manifest.json",
-            b'{"pairs": [], "report": {"name": "train"}}',
-            marks=pytest.mark.xfail(strict=True, reason="IndexError"),
+            "manifest.json", b'{"pairs": [], "report": {"name": "train"}}'
         ),
     ],
 )
@@ -734,7 +718,7 @@ def test_a_shorter_index_is_noticed(recipe, small_memory):
     (folder,) = prepared_folders(recipe)
     index = np.load(folder / "index.npy")
     np.save(folder / "index.npy", index[:-1])
-    with pytest.raises(InputError, match=r"damaged \(index\.npy\)"):
+    with pytest.raises(InputError, match=r"damaged \(not the size"):
         prepare(recipe)
 
 
@@ -804,13 +788,13 @@ def test_a_run_goes_on_when_the_first_has_failed(
 # What is left
 
 
-def test_nothing_left_of_the_validation_text(recipe):
-    recipe.data.max_length = 2
+def test_nothing_left_of_the_validation_text(recipe, tmp_path):
+    (tmp_path / "text" / "valid.tsv").write_text(f"{'xy ' * 99}\tz\n")
+    recipe.data.max_length = 99
     with pytest.raises(InputError, match=r"data\.valid: no pairs.*too long"):
         prepare(recipe)
 
 
-@pytest.mark.xfail(strict=True, reason="only data.valid is looked at")
 def test_nothing_left_of_the_training_text(recipe, tmp_path):
     (tmp_path / "text" / "valid.tsv").write_text("a\tb\n")
     recipe.data.max_length = 3

@@ -6,7 +6,7 @@ normalises text, so every place that reads it agrees character for character.
 
 import io
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import sentencepiece
 
@@ -102,19 +102,21 @@ class Tokenizer:
         """
         writer = io.BytesIO()
         try:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(sentences),
-                model_writer=writer,
-                vocab_size=vocabulary_size,
-                model_type=model_type,
-                normalization_rule_name=normalization,
-                byte_fallback=True,
-                pad_id=PAD_TOKEN_ID,
-                bos_id=START_TOKEN_ID,
-                eos_id=END_TOKEN_ID,
-                unk_id=UNKNOWN_TOKEN_ID,
-                pad_piece="<pad>",
-                minloglevel=2,
+            _interruptible(
+                lambda: sentencepiece.SentencePieceTrainer.train(
+                    sentence_iterator=iter(sentences),
+                    model_writer=writer,
+                    vocab_size=vocabulary_size,
+                    model_type=model_type,
+                    normalization_rule_name=normalization,
+                    byte_fallback=True,
+                    pad_id=PAD_TOKEN_ID,
+                    bos_id=START_TOKEN_ID,
+                    eos_id=END_TOKEN_ID,
+                    unk_id=UNKNOWN_TOKEN_ID,
+                    pad_piece="<pad>",
+                    minloglevel=2,
+                )
             )
         except RuntimeError as error:
             reason = str(error).rsplit("] ", 1)[-1] or "too small"
@@ -223,6 +225,28 @@ class Tokenizer:
                 f"(found: {_installed('tensorflow-text')}; {error})"
             ) from None
         return tf_text.SentencepieceTokenizer(self.model_proto, add_eos=True)
+
+
+def _interruptible(work: Callable[[], None]) -> None:
+    """Does minutes of native work such that Ctrl-C ends it at once.
+
+    Python sees to a signal in the main thread and between two of its own
+    instructions only.
+    """
+    errors = []
+
+    def catch() -> None:
+        try:
+            work()
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=catch, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.1)
+    if errors:
+        raise errors[0]
 
 
 def _installed(package: str) -> str:

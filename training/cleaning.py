@@ -23,16 +23,21 @@ from training.sources import Rows, UndecodedRows
 # Tab and NUL are always separators to us or to other programs.
 SEPARATORS = regex.compile(r"[\t\0]")
 CONTROL = regex.compile(r"[\0-\x09\x0b-\x1f\x7f-\x9f\ufeff]")
-ESCAPE = regex.compile(r"&(?:amp|quot|apos|lt|gt|nbsp|#\d+|#[xX][\da-fA-F]+);")
-# First bytes in UTF-8 of letters of any script but Latin, and of a few Latin.
-OTHER_SCRIPTS = bytes([*range(0xCD, 0xE2), *range(0xE3, 0xF5)])
+ESCAPE = regex.compile(r"&(?:[A-Za-z]\w{1,30}|#\d+|#[xX][\da-fA-F]+);")
+# First bytes in UTF-8 of all letters but Latin ones, and of some of these.
+OTHER_SCRIPTS = bytes(range(0xCD, 0xF5))
 RIGHT_LETTERS = 0.2  # least share of letters in the script of the language
 LETTER = regex.compile(r"\p{L}")
+NO_LANGUAGE = regex.compile("und|mul|zxx|mis|q[a-t][a-z]")
 SCRIPTS = {
     "Hans": ("Han",),
     "Hant": ("Han",),
     "Jpan": ("Han", "Hiragana", "Katakana"),
     "Kore": ("Hangul", "Han"),
+    "Hanb": ("Han", "Bopomofo"),
+    "Aran": ("Arab",),  # Nastaliq
+    "Latf": ("Latn",),  # Fraktur
+    "Latg": ("Latn",),  # Gaelic
 }
 MAX_KNOWN_PAIRS = 1 << 26  # 8 bytes each; older ones are forgotten
 
@@ -112,8 +117,7 @@ class Cleaner:
             return new
 
         if self.rules.unescape:
-            # Not a line feed, which ends a sentence: &#10;
-            new = [html.unescape(line).replace("\n", " ") for line in side]
+            new = [ESCAPE.sub(_unescape, line) for line in side]
             side = change(new, "unescaped")
         elif "&" in "".join(side):
             escaped.update(
@@ -130,7 +134,10 @@ class Cleaner:
                 line if line.isprintable() else pattern.sub(" ", line)
                 for line in side
             ]
-            side = change(new, "without control characters")
+            if self.rules.control_characters:
+                side = change(new, "without control characters")
+            else:
+                side = new
         return list(map(str.strip, side))
 
     def _useless(
@@ -160,6 +167,11 @@ class Cleaner:
             )
 
 
+def _unescape(match: regex.Match) -> str:
+    # Not a line feed, which ends a sentence: &#10;
+    return html.unescape(match[0]).replace("\n", " ")
+
+
 def _marked(flags: Iterable[bool], reason: str) -> Iterator[tuple[int, str]]:
     return ((row, reason) for row, flag in enumerate(flags) if flag)
 
@@ -179,7 +191,7 @@ class ScriptTest:
     """
 
     def __init__(self, scripts: tuple[str, ...]):
-        inside = "".join(rf"\p{{Script={script}}}" for script in scripts)
+        inside = "".join(rf"\p{{scx={script}}}" for script in scripts)
         self.right = regex.compile(rf"[{inside}]")
         self.is_latin = scripts == ("Latn",)
 
@@ -189,6 +201,11 @@ class ScriptTest:
             text = "".join(side).encode()
             if len(text.translate(None, OTHER_SCRIPTS)) == len(text):
                 return []
+            return [
+                row
+                for row, sentence in enumerate(side)
+                if not sentence.isascii() and self(sentence)
+            ]
         return [row for row, sentence in enumerate(side) if self(sentence)]
 
     def __call__(self, sentence: str) -> bool:
@@ -214,17 +231,23 @@ def script_of(language: str) -> ScriptTest:
     Raises:
         InputError: if there is no such language.
     """
+    unknown = InputError(
+        f"data.languages: {language} is no language code, as en or pt-BR"
+    )
     try:
-        code = langcodes.Language.get(language)
-        known = code.is_valid()
+        code = langcodes.Language.get(language, normalize=False)
     except langcodes.LanguageTagError:
-        known = False
-    if not known:
+        raise unknown from None
+    if not code.is_valid() or NO_LANGUAGE.fullmatch(code.language or "und"):
+        raise unknown
+    script = code.maximize().script or "Latn"
+    try:
+        return ScriptTest(SCRIPTS.get(script, (script,)))
+    except regex.error:
         raise InputError(
-            f"data.languages: {language} is no language code, as en or pt-BR"
-        )
-    script = code.maximize().script or "Zyyy"
-    return ScriptTest(SCRIPTS.get(script, (script,)))
+            f"data.languages: {language}: nothing is known of its script "
+            f"{script}; set data.cleaning.script=false"
+        ) from None
 
 
 def pair_keys(sources: list[str], targets: list[str]) -> np.ndarray:
@@ -251,7 +274,8 @@ class KnownPairs:
     so that there are few to search and little to merge.
 
     Args:
-        limit: int. Most keys; when there are more, the oldest are forgotten.
+        limit: int. Most keys; when there are more, the longest array, which
+            holds the oldest, is forgotten.
     """
 
     def __init__(self, limit: int = MAX_KNOWN_PAIRS):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import os
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -22,7 +23,11 @@ MaxLength = Annotated[int, pydantic.Field(gt=0, le=65535)]
 ServiceAddress = Annotated[str, pydantic.Field(pattern=r"^grpc://[^/:]+:\d+$")]
 Columns = tuple[Positive, Positive]
 Fields = tuple[str, str]
-Languages = tuple[str, str]
+# YAML takes no, which is Norwegian, for false.
+Language = Annotated[
+    str, pydantic.BeforeValidator(lambda v: "no" if v is False else v)
+]
+Languages = tuple[Language, Language]
 FORMS = ("source", "tsv", "jsonl", "tmx", "tfds", "phrasebook")
 
 
@@ -54,13 +59,29 @@ class Source:
         for key, form in (("columns", "tsv"), ("fields", "jsonl")):
             if getattr(self, key) is not None and forms != [form]:
                 raise ValueError(f"{key} goes with {form}, not {forms[0]}")
+            _check_two(key, getattr(self, key))
 
     def __str__(self) -> str:
         form = next(form for form in FORMS if getattr(self, form) is not None)
         return f"{form}: {getattr(self, form)}"
 
 
-Sources = Annotated[list[Source], pydantic.Field(min_length=1)]
+def _check_two(key: str, values: tuple | None) -> None:
+    if values is not None and values[0] == values[1]:
+        raise ValueError(f"{key} of source and target are the same")
+
+
+def _as_list(value: Any) -> Any:
+    if isinstance(value, dict):
+        raise ValueError("a list of sources: put [ ] around it")
+    return value
+
+
+Sources = Annotated[
+    list[Source],
+    pydantic.Field(min_length=1),
+    pydantic.BeforeValidator(_as_list),
+]
 
 
 @dataclass(config=STRICT)
@@ -89,6 +110,11 @@ class DataConfig:
     prepared: str = "prepared"  # folder for the shards of large corpora
     max_length: MaxLength = 128  # pieces on either side; longer pairs drop out
     cleaning: CleaningConfig = dataclasses.field(default_factory=CleaningConfig)
+
+    def __post_init__(self):
+        _check_two("languages", self.languages)
+        self.folder = os.path.expanduser(self.folder)
+        self.prepared = os.path.expanduser(self.prepared)
 
 
 @dataclass(config=STRICT)

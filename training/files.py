@@ -22,6 +22,14 @@ from tfxformer.lines import decode_lines
 BLOCK_BYTES = 1 << 20  # of one file that are held at a time
 APPLE_DOUBLE = b"\x00\x05\x16\x07"
 ARCHIVES = (".zip", ".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar")
+STARTS = {  # of files that are compressed, whatever their name
+    b"\x1f\x8b": ".gz",
+    b"\xfd7zXZ\0": ".xz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"BZh": ".bz2",
+    b"PK\x03\x04": ".zip",
+    b"7z\xbc\xaf": ".7z",
+}
 COMPRESSIONS: dict[str, tuple[str, Any]] = {
     ".gz": ("gzip", gzip.open),
     ".xz": ("xz", lzma.open),
@@ -61,17 +69,25 @@ def find_files(pattern: str, folder: str | Path) -> list[Path]:
     Raises:
         InputError: if there is none.
     """
-    path = os.path.join(folder, os.path.expanduser(pattern))
-    if not glob.has_magic(pattern) or os.path.exists(path):
-        return [Path(path)]
+    path = Path(_full(pattern, folder))
+    if not glob.has_magic(pattern) or path.exists():
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: not a file that can be read twice")
+        return [path]
     found = [
         Path(name)
-        for name in sorted(glob.glob(path, recursive=True))
+        for name in sorted(
+            glob.glob(_full(pattern, glob.escape(str(folder))), recursive=True)
+        )
         if not os.path.basename(name).startswith("._") and os.path.isfile(name)
     ]
     if not found:
         raise InputError(f"{path}: no file of such a name")
     return found
+
+
+def _full(pattern: str, folder: str | Path) -> str:
+    return os.path.normpath(os.path.join(folder, os.path.expanduser(pattern)))
 
 
 def find_aligned(
@@ -114,12 +130,19 @@ def find_aligned(
 
 def _wildcards(pattern: str, folder: str | Path, path: Path) -> tuple[str, ...]:
     """What the wildcards of a pattern stand for in a path."""
-    parts = re.split(r"(\*+|\?|\[[^]]*\])", os.path.join(folder, pattern))
+    # The folder's own name may hold such characters: it is no part of this.
+    inside = os.path.relpath(path, os.path.expanduser(folder))
+    pattern = os.path.relpath(
+        _full(pattern, folder), os.path.expanduser(folder)
+    )
+    parts = re.split(r"(\*\*/|\*+|\?|\[[^]]*\])", pattern)
     expression = "".join(
-        "(.*)" if index % 2 else re.escape(part)
+        (r"((?:.*/)?)" if part == "**/" else "(.*)")
+        if index % 2
+        else re.escape(part)
         for index, part in enumerate(parts)
     )
-    match = re.fullmatch(expression, str(path), re.DOTALL)
+    match = re.fullmatch(expression, inside, re.DOTALL)
     return match.groups() if match else (str(path),)
 
 
@@ -155,15 +178,17 @@ def open_binary(path: str | Path) -> Iterator[tuple[Any, Any]]:
                     "(AppleDouble); name the file without ._"
                 )
             file: Any = raw
-            if opener is not None:
+            if opener is None:
+                _check_plain(path, start)
+            else:
                 _check_not_a_page(path, kind, start)
                 file = stack.enter_context(opener(raw, "rb"))
                 file = stack.enter_context(io.BufferedReader(file, BLOCK_BYTES))
-                if file.peek(512)[257:262] == b"ustar":
-                    raise InputError(
-                        f"{path}: an archive; unpack it and name the files "
-                        "inside"
-                    )
+                start = file.peek(512)
+            if start[257:262] == b"ustar":
+                raise InputError(
+                    f"{path}: an archive; unpack it and name the files inside"
+                )
             yield file, raw
     except (
         EOFError,
@@ -175,6 +200,19 @@ def open_binary(path: str | Path) -> Iterator[tuple[Any, Any]]:
         raise InputError(
             f"{path}: not a whole {kind} file ({error}); get it again"
         ) from None
+
+
+def _check_plain(path, start: bytes) -> None:
+    for signature, suffix in STARTS.items():
+        if start.startswith(signature):
+            raise InputError(
+                f"{path}: not text but the content of a {suffix} file; "
+                + (
+                    f"give it a name that ends in {suffix}"
+                    if suffix in COMPRESSIONS
+                    else "unpack it and name the files inside"
+                )
+            )
 
 
 def _check_not_a_page(path, kind: str, start: bytes) -> None:
@@ -202,11 +240,19 @@ def read_blocks(
         InputError: naming file, line and byte where it is not UTF-8, or
             the file where it is not what its name says.
     """
+    first_line = 1
+    for lines in read_raw_blocks(path, progress):
+        yield decode_block(b"".join(lines), str(path), first_line)
+        first_line += len(lines)
+
+
+def read_raw_blocks(
+    path: str | Path, progress: ReadProgress | None = None
+) -> Iterator[list[bytes]]:
+    """Like `read_blocks`, with bytes and line ends as they are in the file."""
     with open_binary(path) as (file, raw):
-        first_line = 1
         while lines := file.readlines(BLOCK_BYTES):
-            yield decode_block(b"".join(lines), str(path), first_line)
-            first_line += len(lines)
+            yield lines
             if progress is not None:
                 progress.report(path, raw.tell())
 

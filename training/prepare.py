@@ -136,10 +136,12 @@ def describe(
         for source in data[split]:
             del source["weight"]
     digests = {}
-    for path in files:
-        with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        digests[str(path)] = digest
+    with byte_bar("checking", sum(size for size, _ in files.values())) as bar:
+        for path, (size, _) in files.items():
+            with open(path, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            digests[str(path)] = digest
+            bar.update(size)
     content = {
         "format": shards.FORMAT,
         "data": data,
@@ -203,10 +205,7 @@ def _tokenize_held_out(
     )
     tokenized, reports = tokenize(block)
     add_reports(reports, report)
-    if not len(tokenized):
-        raise InputError(
-            f"data.{report.split}: no pairs are left ({report.total()})"
-        )
+    _check_some_left(report)
     tokenized.origins[:] = 0  # weights are for training
     return shards.in_memory(tokenized, [1.0])
 
@@ -318,6 +317,7 @@ def _prepare_train(
             for pairs, reports in ordered_map(tokenize, blocks):
                 tokenized.append(pairs)
                 add_reports(reports, report)
+            _check_some_left(report)
             corpus = shards.in_memory(concatenate(tokenized), weights)
             return tokenizers, corpus, report
         count = shards.number_of_shards(len(spool))
@@ -329,11 +329,21 @@ def _prepare_train(
                 yield records, indices
                 add_reports(reports, report)
 
-        _, indices = shards.write_shards(dealt(), incomplete, count)
+        paths, indices = shards.write_shards(dealt(), incomplete, count)
+        _check_some_left(report)
         spool.remove_file()
-        shards.write_folder(incomplete, manifest, tokenizers, indices, report)
+        shards.write_folder(
+            incomplete, manifest, tokenizers, paths, indices, report
+        )
         incomplete.rename(folder)
     return shards.read_folder(folder, weights)
+
+
+def _check_some_left(report: SplitReport) -> None:
+    if not report.total().kept:
+        raise InputError(
+            f"data.{report.split}: no pairs are left ({report.total()})"
+        )
 
 
 def add_reports(block_reports: list[CorpusReport], report: SplitReport) -> None:

@@ -95,6 +95,7 @@ def write_folder(
     folder: Path,
     manifest: dict[str, Any],
     tokenizers: Tokenizers,
+    paths: list[Path],
     indices: list[np.ndarray],
     report: SplitReport,
 ) -> None:
@@ -108,6 +109,7 @@ def write_folder(
     content = {
         **manifest,
         "pairs": [len(part) for part in indices],  # of each shard
+        "bytes": [path.stat().st_size for path in paths],
         "report": report.to_json(),
     }
     (folder / MANIFEST).write_text(
@@ -144,10 +146,17 @@ def read_folder(
             folder / f"{number:05d}-of-{len(ends):05d}.tfrecord"
             for number in range(len(ends))
         ]
-        missing = [path for path in shards if not path.exists()]
-        if missing or len(whole) != ends[-1]:
-            raise ValueError(f"{missing[0] if missing else INDEX}")
-    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        sizes = [path.stat().st_size for path in shards]
+        if sizes != manifest["bytes"] or len(whole) != ends[-1]:
+            raise ValueError("not the size that the manifest says")
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        IndexError,
+        TypeError,
+        EOFError,
+    ) as error:
         raise InputError(
             f"{folder}: damaged ({error}); remove it, and it is made anew"
         ) from None

@@ -11,13 +11,13 @@ from tfxformer.errors import InputError
 from training import tfds_source
 from training.config import DataConfig, Source
 from training.files import (
-    BLOCK_BYTES,
     ReadProgress,
     decode_block,
     find_aligned,
     find_files,
     open_binary,
     read_blocks,
+    read_raw_blocks,
 )
 from training.report import CorpusReport, Pair
 
@@ -109,9 +109,9 @@ def read_undecoded(
     folder, progress = data.folder, progress or ReadProgress()
     rows: Iterator[Rows | UndecodedRows]
     if source.source is not None and source.target is not None:
-        files = find_aligned(source.source, source.target, folder)
+        aligned = find_aligned(source.source, source.target, folder)
         rows = _each(
-            files, lambda paths: _read_aligned(paths[0], paths[1], progress)
+            aligned, lambda paths: _read_aligned(paths[0], paths[1], progress)
         )
     elif source.tsv is not None:
         columns = source.columns or (1, 2)
@@ -132,11 +132,16 @@ def read_undecoded(
             lambda path: _read_tmx(path, languages, report, progress),
         )
     elif source.tfds is not None:
-        builder, part = tfds_source.open_dataset(source.tfds, folder, split)
-        rows = (
-            Rows(*sides)
-            for sides in tfds_source.read_dataset(builder, part, data.languages)
+        paths = tfds_source.find_text(
+            source.tfds, folder, split, data.languages
         )
+        if paths is not None:
+            rows = _read_aligned(*paths, progress)
+        else:
+            builder, part = tfds_source.open_dataset(source.tfds, folder, split)
+            rows = itertools.starmap(
+                Rows, tfds_source.read_dataset(builder, part, data.languages)
+            )
     else:
         from training.phrasebook import generate
 
@@ -153,9 +158,13 @@ def source_files(source: Source, data: DataConfig, split: str) -> list[Path]:
         pairs = find_aligned(source.source, source.target, data.folder)
         return list(itertools.chain.from_iterable(pairs))
     if source.tfds is not None:
-        return tfds_source.dataset_files(
-            *tfds_source.open_dataset(source.tfds, data.folder, split)
+        paths = tfds_source.find_text(
+            source.tfds, data.folder, split, data.languages
         )
+        if paths is not None:
+            return list(paths)
+        builder, _ = tfds_source.open_dataset(source.tfds, data.folder, split)
+        return tfds_source.dataset_files(builder)
     if source.phrasebook is not None:
         from training import phrasebook
 
@@ -194,29 +203,27 @@ def _languages(source: Source, data: DataConfig) -> tuple[str, str]:
 
 
 def _read_aligned(
-    source_path, target_path, progress
+    source_path: Path, target_path: Path, progress: ReadProgress
 ) -> Iterator[UndecodedRows]:
+    blocks = read_raw_blocks(source_path, progress)
+    target_lines = itertools.chain.from_iterable(
+        read_raw_blocks(target_path, progress)
+    )
     count = 0
-    with (
-        open_binary(source_path) as (source_file, source_raw),
-        open_binary(target_path) as (target_file, target_raw),
-    ):
-        while sources := source_file.readlines(BLOCK_BYTES):
-            targets = list(itertools.islice(target_file, len(sources)))
-            if len(targets) < len(sources):
-                break
-            yield UndecodedRows(
-                Lines(b"".join(sources), str(source_path), count + 1),
-                Lines(b"".join(targets), str(target_path), count + 1),
-                len(sources),
-            )
-            count += len(sources)
-            progress.report(source_path, source_raw.tell())
-            progress.report(target_path, target_raw.tell())
-        else:
-            targets = []
-        source_count = count + len(sources) + sum(1 for _ in source_file)
-        target_count = count + len(targets) + sum(1 for _ in target_file)
+    for sources in blocks:
+        targets = list(itertools.islice(target_lines, len(sources)))
+        if len(targets) < len(sources):
+            break
+        yield UndecodedRows(
+            Lines(b"".join(sources), str(source_path), count + 1),
+            Lines(b"".join(targets), str(target_path), count + 1),
+            len(sources),
+        )
+        count += len(sources)
+    else:
+        sources, targets = [], []
+    source_count = count + len(sources) + sum(map(len, blocks))
+    target_count = count + len(targets) + sum(1 for _ in target_lines)
     if source_count != target_count:
         raise InputError(
             f"{source_path} has {source_count:,} lines but "
@@ -261,8 +268,8 @@ def _read_jsonl(
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
-            except (json.JSONDecodeError, RecursionError) as error:
+                record = json.loads(line, parse_int=float)  # any length
+            except (ValueError, RecursionError) as error:
                 raise InputError(
                     f"{path}:{number}: not JSON: {error}"
                 ) from None
@@ -293,9 +300,10 @@ def _read_tmx(
         found = True
         yield rows
     if not found:
+        known = ", ".join(sorted(seen - {""})) or "none"
         raise InputError(
             f"{path}: no unit in both {languages[0]} and {languages[1]} "
-            f"(data.languages); languages in it: {', '.join(sorted(seen))}"
+            f"(data.languages); languages in it: {known}"
         )
 
 
@@ -304,14 +312,15 @@ def _tmx_pairs(path, languages, seen, report, progress) -> Iterator[Pair]:
         body: ElementTree.Element | None = None
         try:
             for event, element in ElementTree.iterparse(file, ("start", "end")):
+                tag = _tag(element)
                 if event == "start":
-                    if body is None and element.tag != "tmx":
+                    if body is None and tag != "tmx":
                         raise InputError(
-                            f"{path}: not TMX: it starts with <{element.tag}>"
+                            f"{path}: not TMX: it starts with <{tag}>"
                         )
-                    if element.tag in ("tmx", "body"):
+                    if tag in ("tmx", "body"):
                         body = element
-                elif element.tag == "tu" and body is not None:
+                elif tag == "tu" and body is not None:
                     variants = _variants(element, seen)
                     pair = [_variant(variants, code) for code in languages]
                     if None in pair:
@@ -322,20 +331,35 @@ def _tmx_pairs(path, languages, seen, report, progress) -> Iterator[Pair]:
                         yield pair[0], pair[1]
                     body.clear()  # or the whole file piles up
                     progress.report(path, raw.tell())
-        except ElementTree.ParseError as error:
+        except InputError:
+            raise
+        # An unknown encoding is one of the latter two.
+        except (
+            ElementTree.ParseError,
+            RecursionError,
+            ValueError,
+            LookupError,
+        ) as error:
             raise InputError(f"{path}: not well-formed XML: {error}") from None
+
+
+def _tag(element: ElementTree.Element) -> str:
+    """The name of an element, without a namespace."""
+    return str(element.tag).rpartition("}")[2]
 
 
 def _variants(unit: ElementTree.Element, seen: set[str]) -> dict[str, str]:
     """The text of a unit by language, the first of each."""
     variants: dict[str, str] = {}
-    for variant in unit.iter("tuv"):
+    for variant in unit.iter():
+        if _tag(variant) != "tuv":
+            continue
         code = variant.get(XML_LANGUAGE) or variant.get("lang") or ""
-        segment = variant.find("seg")
+        segment = next((e for e in variant if _tag(e) == "seg"), None)
         seen.add(code)
         if segment is not None:
             code = code.lower().replace("_", "-")
-            variants.setdefault(code, "".join(_segment_text(segment)))
+            variants.setdefault(code, _segment_text(segment))
     return variants
 
 
@@ -349,10 +373,11 @@ def _variant(variants: dict[str, str], code: str) -> str | None:
     return exact if exact is not None else next(regional, None)
 
 
-def _segment_text(element: ElementTree.Element) -> Iterator[str]:
+def _segment_text(segment: ElementTree.Element) -> str:
     """The text of a segment without the formatting inside it."""
-    yield element.text or ""
-    for child in element:
-        if child.tag not in NATIVE_CODE:  # <hi> marks up text
-            yield from _segment_text(child)
-        yield child.tail or ""
+    for element in list(segment.iter()):
+        if _tag(element) in NATIVE_CODE:  # not <hi>, which marks up text
+            tail = element.tail
+            element.clear()
+            element.tail = tail
+    return "".join(segment.itertext())

@@ -1,5 +1,6 @@
 """Clean text between cleaning and tokenizing."""
 
+import contextlib
 import fcntl
 import io
 import os
@@ -48,7 +49,8 @@ class Spool:
         return self
 
     def __exit__(self, *error) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # of a full disk, once more
+            self._file.close()
         if self._lock is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
             Path(self._lock.name).unlink(missing_ok=True)

@@ -1,16 +1,93 @@
 """Parallel text from TensorFlow Datasets."""
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfxformer.errors import InputError
 from tfxformer.quiet import import_tensorflow
 
 ROWS = 8192
-SPLITS = {"train": "train", "valid": "validation", "test": "test"}
+SPLITS = {
+    "train": ("train",),
+    "valid": ("validation", "valid", "dev"),
+    "test": ("test",),
+}
 NAME = re.compile(r"([^:]+)(?::(\d+\.\d+\.\d+))?(?::(.+))?")
+LOCAL = (
+    "to use local files, give them as source and target, or a folder with "
+    "LANGUAGE.SPLIT.txt files as tfds"
+)
+
+
+class _Name(NamedTuple):
+    path: str  # NAME/CONFIG, or a folder
+    version: str | None
+    splits: tuple[str, ...]  # the first that there is
+    place: Path  # where the folder would be
+
+
+def _parse(name: str, folder: str | Path, split: str) -> _Name:
+    match = NAME.fullmatch(name)
+    if match is None:
+        raise InputError(
+            f"tfds: expected NAME/CONFIG[:SPLIT]. Received: {name}"
+        )
+    path, version, part = match.groups()
+    place = Path(folder, os.path.expanduser(path))
+    return _Name(path, version, (part,) if part else SPLITS[split], place)
+
+
+def find_text(
+    name: str,
+    folder: str | Path,
+    split: str,
+    languages: tuple[str, str] | None,
+) -> tuple[Path, Path] | None:
+    """The files of a folder of LANGUAGE.SPLIT.txt files.
+
+    It is the form that `tfds.folder_dataset.TranslateFolder` reads, which
+    however takes more than LF for the end of a line.
+
+    Args:
+        name: string. FOLDER[:SPLIT].
+        folder: string or path. What a relative path is relative to.
+        split: string. "train", "valid" or "test", if `name` has none.
+        languages: tuple of two strings, source and target.
+
+    Returns:
+        Tuple of two paths; None if it is not such a folder.
+
+    Raises:
+        InputError: if a language or split is not there, naming those that
+            are.
+    """
+    parsed = _parse(name, folder, split)
+    place = parsed.place
+    if not place.is_dir() or (place / "dataset_info.json").exists():
+        return None
+    found: dict[str, dict[str, Path]] = {}
+    for path in sorted(place.glob("*.*.txt")):
+        parts = path.name.split(".")
+        if len(parts) == 3 and path.is_file():
+            found.setdefault(parts[1], {})[parts[0]] = path
+    if not found:
+        raise InputError(
+            f"tfds: {place}: no files like en.train.txt (LANGUAGE.SPLIT.txt)"
+        )
+    part = _choose(parsed.splits, found, str(place))
+    known = sorted(found[part])
+    if languages is None:
+        raise InputError(
+            f"data.languages: which two of {', '.join(known)} of {place}?"
+        )
+    source, target = (
+        found[part][_language(code, known, f"{place}, {part},")]
+        for code in languages
+    )
+    return source, target
 
 
 def open_dataset(name: str, folder: str | Path, split: str) -> tuple[Any, str]:
@@ -18,9 +95,7 @@ def open_dataset(name: str, folder: str | Path, split: str) -> tuple[Any, str]:
 
     Args:
         name: string. NAME/CONFIG[:VERSION][:SPLIT] of TensorFlow Datasets,
-            or the path of a folder: a dataset as TensorFlow Datasets
-            prepares it, or LANGUAGE.SPLIT.txt files
-            (`tfds.folder_dataset.TranslateFolder`).
+            or the path of a folder with a dataset that it has prepared.
         folder: string or path. What a relative path is relative to.
         split: string. "train", "valid" or "test", if `name` has none.
 
@@ -31,68 +106,65 @@ def open_dataset(name: str, folder: str | Path, split: str) -> tuple[Any, str]:
         InputError: if there is no such dataset or split, or if it cannot be
             downloaded, with the address.
     """
-    match = NAME.fullmatch(name)
-    if match is None:
-        raise InputError(
-            f"tfds: expected NAME/CONFIG[:SPLIT]. Received: {name}"
-        )
-    path, version, part = match.groups()
-    part = part or SPLITS[split]
-    place = Path(folder, path).expanduser()
+    parsed = _parse(name, folder, split)
     import_tensorflow()
+    import tensorflow_datasets as tfds
 
-    if place.is_dir():
-        builder = _open_folder(place)
+    if parsed.place.is_dir():
+        try:
+            builder = tfds.builder_from_directory(parsed.place)
+        except Exception as error:  # whatever is wrong with the files
+            raise InputError(
+                f"tfds: {parsed.place}: {_first_line(error)}"
+            ) from None
     else:
-        builder = _open_named(path + (f":{version}" if version else ""), place)
-    known = list(builder.info.splits)
-    if re.split(r"[\[+]", part)[0] not in known:
-        raise InputError(
-            f"tfds: {path} has no split {part}; it has {', '.join(known)}"
-        )
-    return builder, part
+        builder = _open_named(parsed)
+    splits = builder.info.splits
+    if len(parsed.splits) == 1:  # it may be a part, as in train[:10%]
+        try:
+            splits[parsed.splits[0]]
+        except Exception as error:
+            raise InputError(
+                f"tfds: {parsed.path} has no split {parsed.splits[0]} "
+                f"({_first_line(error)}); it has {', '.join(splits)}"
+            ) from None
+        return builder, parsed.splits[0]
+    return builder, _choose(parsed.splits, splits, parsed.path)
 
 
-def _open_folder(place: Path) -> Any:
-    import tensorflow_datasets as tfds
-
-    try:
-        if (place / "dataset_info.json").exists():
-            return tfds.builder_from_directory(place)
-        builder = tfds.folder_dataset.TranslateFolder(str(place))
-    except (ValueError, IndexError, KeyError) as error:
-        raise InputError(f"tfds: {place}: {error}") from None
-    if not builder.info.splits:
-        raise InputError(
-            f"tfds: {place}: no files like en.train.txt "
-            "(LANGUAGE.SPLIT.txt) in it"
-        )
-    return builder
-
-
-def _open_named(name: str, place: Path) -> Any:
-    import tensorflow_datasets as tfds
-
-    local = (
-        "to use local files, give them as source and target, or a folder "
-        "with LANGUAGE.SPLIT.txt files as tfds"
+def _choose(splits: tuple[str, ...], known: Iterable[str], name: str) -> str:
+    for split in splits:
+        if split in known:
+            return split
+    raise InputError(
+        f"tfds: {name} has no split {' or '.join(splits)}; "
+        f"it has {', '.join(known)}"
     )
+
+
+def _open_named(name: _Name) -> Any:
+    import tensorflow_datasets as tfds
+
+    full = name.path + (f":{name.version}" if name.version else "")
     try:
-        builder = tfds.builder(name)
+        builder = tfds.builder(full)
     except tfds.core.DatasetNotFoundError:
         raise InputError(
-            f"tfds: {name}: no such dataset in TensorFlow Datasets "
-            f"{tfds.__version__}, and no folder {place}; {local}"
+            f"tfds: {full}: no such dataset in TensorFlow Datasets "
+            f"{tfds.__version__}, and no folder {name.place}; {LOCAL}"
         ) from None
-    except (ValueError, KeyError, AssertionError) as error:
-        raise InputError(f"tfds: {name}: {error}") from None
+    except Exception as error:  # a name or a configuration that cannot be
+        raise InputError(
+            f"tfds: {full}: no folder {name.place}, and no name of a dataset "
+            f"({_first_line(error)}); {LOCAL}"
+        ) from None
     try:
         builder.download_and_prepare()
     except Exception as error:  # whatever network, server or archive do
         raise InputError(
-            f"tfds: {name} could not be downloaded from "
+            f"tfds: {full} could not be downloaded from "
             f"{_address(error) or builder.info.homepage} "
-            f"({type(error).__name__}: {_first_line(error)}); {local}"
+            f"({type(error).__name__}: {_first_line(error)}); {LOCAL}"
         ) from None
     return builder
 
@@ -114,7 +186,7 @@ def _first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), "")[:300]
 
 
-def dataset_files(builder: Any, part: str) -> list[Path]:
+def dataset_files(builder: Any) -> list[Path]:
     """The files of a dataset."""
     return sorted(p for p in Path(builder.data_path).iterdir() if p.is_file())
 
@@ -147,13 +219,20 @@ def read_dataset(
         _language(code, features, name)
         for code in languages or builder.info.supervised_keys[:2]
     ]
-    dataset = builder.as_dataset(split=part, shuffle_files=False)
-    for batch in tfds.as_numpy(dataset.batch(ROWS)):
-        source, target = (
-            [text.decode("utf-8").replace("\n", " ") for text in batch[key]]
-            for key in keys
-        )
-        yield source, target
+    import tensorflow as tf
+
+    try:
+        dataset = builder.as_dataset(split=part, shuffle_files=False)
+        for batch in tfds.as_numpy(dataset.batch(ROWS)):
+            source, target = (
+                [text.decode("utf-8").replace("\n", " ") for text in batch[key]]
+                for key in keys
+            )
+            yield source, target
+    except (tf.errors.OpError, OSError, ValueError) as error:
+        raise InputError(
+            f"tfds: {name}, {part}: {_first_line(error)}"
+        ) from None
 
 
 def _language(code: str, features: list[str], name: str) -> str:

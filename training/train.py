@@ -66,9 +66,6 @@ def train(recipe: Recipe) -> Path:
         say(str(report))
         for warning in report.warnings():
             say(f"warning: {warning}")
-    if not len(prepared.train):
-        total = prepared.reports["train"].total()
-        raise InputError(f"data.train: no pairs are left ({total})")
 
     import_tensorflow()
     import keras
