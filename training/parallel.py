@@ -9,25 +9,25 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-ITEMS_ALONE = 16  # before other processes are started
-
 _worker: dict[str, Callable[[Any], Any]] = {}  # of this process
 
 
 def ordered_map(
-    function: Callable[[Any], Any], items: Iterable[Any]
+    function: Callable[[Any], Any], items: Iterable[Any], alone: int = 16
 ) -> Iterator[Any]:
     """Applies a function to items, with one process per core if there are many.
 
     Args:
         function: a picklable callable; each process gets a copy once.
         items: iterable. Only a few are read ahead.
+        alone: int. Number of items to do in this process, before others are
+            started, which takes a second.
 
     Yields:
         Results, in the order of the items.
     """
     items = iter(items)
-    for item in itertools.islice(items, ITEMS_ALONE):
+    for item in itertools.islice(items, alone):
         yield function(item)
     more = list(itertools.islice(items, 1))
     if not more:

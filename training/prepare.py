@@ -325,7 +325,7 @@ def _prepare_train(
 
         def dealt():
             deal = ShardDealer(tokenize, count)
-            for records, indices, reports in ordered_map(deal, blocks):
+            for records, indices, reports in ordered_map(deal, blocks, alone=1):
                 yield records, indices
                 add_reports(reports, report)
 
