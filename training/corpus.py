@@ -225,7 +225,9 @@ def _measure_train(
     tokenizer = LengthTokenizer(*tokenizers, recipe.data, len(spool.counts))
     blocks = spool.blocks("tokenizing")
     lengths, tokens = [], np.zeros(2, np.int64)
-    for measured, block_reports in ordered_map(tokenizer.measure, blocks, alone=4):
+    for measured, block_reports in ordered_map(
+        tokenizer.measure, blocks, alone=4
+    ):
         lengths.append(measured.lengths)
         tokens += measured.tokens
         add_reports(block_reports, reports["train"])
