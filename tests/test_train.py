@@ -61,6 +61,7 @@ def test_progress_is_shown(corpus_folder, run_folder):
     process = train(
         corpus_folder,
         "name=shown",
+        "data.train.0.weight=1",
         "training.epochs=2",
         "training.average_last=1",
     )
@@ -102,6 +103,7 @@ def test_separate_vocabularies_and_word_vectors(corpus_folder):
     process = train(
         corpus_folder,
         "name=separate",
+        "data.train.0.weight=1",
         "tokenizer.shared=false",
         "tokenizer.vocabulary_size=350",
         f"model.embeddings={vectors}",
