@@ -34,7 +34,7 @@ from training.spool import AlreadyPrepared, Spool
 from training.tokens import Block, PairTokenizer, ShardDealer, concatenate
 
 IN_MEMORY_BYTES = 1 << 26  # of clean text; a longer corpus goes into shards
-TOKENIZER_PAIRS = 500_000  # that a tokenizer is trained on
+TOKENIZER_PAIRS = 200_000  # that a tokenizer is trained on
 SPLITS = ("train", "valid", "test")
 
 
@@ -387,7 +387,7 @@ def train_tokenizers(recipe: Recipe, spool: Spool) -> Tokenizers:
 
     Args:
         recipe: a `Recipe`.
-        spool: the clean text, of which at most 500,000 pairs are used.
+        spool: the clean text, of which at most 200,000 pairs are used.
 
     Returns:
         Tuple of two `Tokenizer`s.
