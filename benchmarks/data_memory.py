@@ -5,9 +5,9 @@
 Copies of two aligned files, each line with the number of its copy at the end
 so that none is a duplicate, make the corpus. Another process prepares it and
 goes through all batches of several epochs; it trains the `tiny` model on one
-of 400 (2,048 positions, 4,000 pieces), as all would take days. Meanwhile the resident memory of it and its
-own helper processes is measured (pages that they share counted once). Prints
-the largest value while preparing and in each epoch.
+of 400 (2,048 positions, 4,000 pieces), as all would take days. Meanwhile the
+resident memory of it and its own helper processes is measured (pages that they
+share counted once). Prints the largest value while preparing and in each epoch.
 """
 
 import argparse
