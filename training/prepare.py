@@ -19,6 +19,7 @@ from training import shards
 from training.cleaning import Cleaner, KnownPairs
 from training.config import DataConfig, Recipe
 from training.files import ReadProgress
+from training.memory import release_freed_memory
 from training.parallel import ordered_map
 from training.progress import byte_bar, say
 from training.report import CorpusReport, Pair, SplitReport
@@ -86,6 +87,7 @@ def prepare(recipe: Recipe) -> Prepared:
         except AlreadyPrepared:
             tokenizers, train, report = shards.read_folder(folder, weights)
     valid = _tokenize_held_out(valid_pairs, tokenizers, data, valid_report)
+    release_freed_memory()  # training a tokenizer took much
     reports = {"train": report, "valid": valid_report}
     if data.test:
         reports["test"] = test_report
@@ -310,6 +312,7 @@ def _prepare_train(
     with spool, explain_full_disk(incomplete, lambda: 2 * spool.bytes):
         report = clean_train(data, held_out, files, spool)
         tokenizers = train_tokenizers(recipe, spool)
+        release_freed_memory()
         tokenize = PairTokenizer(*tokenizers, data, len(weights))
         blocks = spool.blocks("tokenizing")
         if not spool.on_disk:

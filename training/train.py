@@ -1,6 +1,5 @@
 """From a recipe to a run folder."""
 
-import ctypes
 import dataclasses
 import json
 import platform
@@ -20,6 +19,7 @@ from tfxformer.presets import PRESETS
 from tfxformer.quiet import import_tensorflow
 from tfxformer.tokenizer import Tokenizer
 from training.config import ModelConfig, Recipe
+from training.memory import keep_freed_memory
 from training.prepare import prepare
 from training.progress import say
 
@@ -47,13 +47,13 @@ def train(recipe: Recipe) -> Path:
         InputError: if data or sizes cannot be used; nothing is left behind.
     """
     start = time.monotonic()
-    _keep_freed_memory()
     folder = Path(recipe.output) / recipe.name
     incomplete = folder.with_name(folder.name + ".incomplete")
     _check_free(recipe, folder, incomplete)
     if recipe.training.data_service is not None:
         check_service(recipe.training.data_service)
     prepared = prepare(recipe)
+    keep_freed_memory()
     tokenizers = prepared.tokenizers
     say(
         "Vocabulary: "
@@ -238,18 +238,6 @@ def start_from_vectors(model, path, source_tokenizer, target_tokenizer):
             raise InputError(f"model.embeddings: {error}") from None
         embedding.embeddings.assign(matrix)
         say(f"{path}: vectors for {found:,} of {len(pieces):,} pieces")
-
-
-def _keep_freed_memory() -> None:
-    """Tells glibc not to hand large freed blocks back to the system.
-
-    Each step frees and takes the same hundreds of megabytes; getting them
-    back costs a page fault per 4 KiB, a good part of the step.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD
-        mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD
 
 
 def _check_free(recipe: Recipe, folder: Path, incomplete: Path) -> None:
