@@ -90,6 +90,8 @@ def measure(folder: Path, epochs: int) -> list[tuple[str, float, int]]:
     watcher.start()
     process.join()
     watcher.join()
+    if process.exitcode:
+        raise SystemExit(process.exitcode)
     stages = []
     while not ends.empty():
         name, end = ends.get()

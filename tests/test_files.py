@@ -227,6 +227,20 @@ def test_a_name_that_holds_a_bracket(tmp_path):
     assert names(find_files("a[1].en", tmp_path), tmp_path) == ["a[1].en"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16(tmp_path, encoding):
+    (tmp_path / "a.en").write_bytes("\ufeffone\ntwo\n".encode(encoding))
+    assert "UTF-16" in refusal(tmp_path / "a.en")
+
+
+@pytest.mark.parametrize("text", [b"one\rtwo\rthree\r", b"one\rtwo\rthree"])
+def test_lines_that_end_with_cr_alone(tmp_path, text):
+    (tmp_path / "a.en").write_bytes(text)
+    assert "CR alone" in refusal(tmp_path / "a.en")
+    (tmp_path / "a.en").write_bytes(text + b"\n")
+    assert len(list(read_lines(tmp_path / "a.en"))) == 1
+
+
 def test_brackets_in_the_folder_are_no_wildcards(tmp_path):
     folder = tmp_path / "corpus [v1]"
     touch(folder, "a.en", "a.es")

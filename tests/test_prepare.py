@@ -718,7 +718,7 @@ def test_a_shorter_index_is_noticed(recipe, small_memory):
     (folder,) = prepared_folders(recipe)
     index = np.load(folder / "index.npy")
     np.save(folder / "index.npy", index[:-1])
-    with pytest.raises(InputError, match=r"damaged \(not the size"):
+    with pytest.raises(InputError, match=r"damaged \(not what"):
         prepare(recipe)
 
 

@@ -235,6 +235,13 @@ def test_not_json(tmp_path, line):
     assert f"{tmp_path / 'a.jsonl'}:3: not JSON: " in message
 
 
+def test_fields_that_no_line_has(tmp_path):
+    write(tmp_path, a_jsonl='{"en": "a", "de": "b", "n": 1}\n' * 3)
+    message = refusal(tmp_path, jsonl="a.jsonl", fields=("en", "n"))
+    assert "a.jsonl: no line has text in both en and n" in message
+    assert "en, de, n" in message
+
+
 def test_a_long_number_is_no_reason_to_stop(tmp_path):
     write(tmp_path, a_jsonl='{"en": "a", "es": "b", "n": %s}\n' % ("9" * 5000))
     assert read(tmp_path, jsonl="a.jsonl")[0] == [("a", "b")]
@@ -687,7 +694,7 @@ def test_assignments_into_lists(tmp_path):
         ("data.train.1.columns=[1]", ["data.train.1.columns", "missing"]),
         ("data.train.1.columns=[1, 2, 3]", ["data.train.1.columns", "3"]),
         ("data.train.1.weight=0", ["data.train.1.weight", "than 0"]),
-        ("data.train.1.weight=.inf", ["data.train.1.weight", "finite"]),
+        ("data.train.1.weight=.inf", ["data.train.1.weight", "1000"]),
         ("data.train={tsv: a}", ["data.train:", "list", "{'tsv': 'a'}"]),
         ("data.train=a.tsv", ["data.train:", "list", "'a.tsv'"]),
         ("data.train=[]", ["data.train:", "at least 1"]),

@@ -21,6 +21,8 @@ Above0 = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
 AtLeast1 = Annotated[float, pydantic.Field(ge=1, allow_inf_nan=False)]
 MaxLength = Annotated[int, pydantic.Field(gt=0, le=65535)]
 ServiceAddress = Annotated[str, pydantic.Field(pattern=r"^grpc://[^/:]+:\d+$")]
+Weight = Annotated[float, pydantic.Field(gt=0, le=1000)]
+FileName = Annotated[str, pydantic.Field(pattern=r"^[^\x00]+$")]
 Columns = tuple[Positive, Positive]
 Fields = tuple[str, str]
 # YAML takes no, which is Norwegian, for false.
@@ -36,16 +38,16 @@ class Source:
     """Parallel text of one of the forms. File names may hold * and ?."""
 
     # Text, one sentence a line; each file also .gz, .xz or .zst.
-    source: str | None = None
-    target: str | None = None  # the translations, line by line
-    tsv: str | None = None  # a pair in each line, in columns
+    source: FileName | None = None
+    target: FileName | None = None  # the translations, line by line
+    tsv: FileName | None = None  # a pair in each line, in columns
     columns: Columns | None = None  # of the source and the target: [1, 2]
-    jsonl: str | None = None  # a JSON object in each line
+    jsonl: FileName | None = None  # a JSON object in each line
     fields: Fields | None = None  # of the two, a.b within a: data.languages
-    tmx: str | None = None  # translation memory, TMX 1.4
-    tfds: str | None = None  # NAME/CONFIG[:SPLIT], or a TranslateFolder
+    tmx: FileName | None = None  # translation memory, TMX 1.4
+    tfds: FileName | None = None  # NAME/CONFIG[:SPLIT], or a TranslateFolder
     phrasebook: Literal["train", "valid", "test"] | None = None  # embedded
-    weight: Above0 = 1.0  # how often a pair is seen in an epoch; in train
+    weight: Weight = 1.0  # how often a pair is seen in an epoch; in train
 
     def __post_init__(self):
         if (self.source is None) != (self.target is None):
@@ -106,8 +108,8 @@ class DataConfig:
     test: list[Source] = dataclasses.field(default_factory=list)  # see overlap
     languages: Languages | None = None  # such as [en, es]: source, target
     reverse: bool = False  # translate from the target to the source
-    folder: str = "."  # file names above are relative to this folder
-    prepared: str = "prepared"  # folder for the shards of large corpora
+    folder: FileName = "."  # file names above are relative to this folder
+    prepared: FileName = "prepared"  # folder for the shards of large corpora
     max_length: MaxLength = 128  # pieces on either side; longer pairs drop out
     cleaning: CleaningConfig = dataclasses.field(default_factory=CleaningConfig)
 
@@ -181,7 +183,7 @@ class Recipe:
     )
     model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
     training: TrainingConfig = dataclasses.field(default_factory=TrainingConfig)
-    output: str = "runs"  # the run folder is OUTPUT/NAME
+    output: FileName = "runs"  # the run folder is OUTPUT/NAME
     overwrite: bool = False  # replace a run folder of that name
     seed: Annotated[int, pydantic.Field(ge=0)] = 1
 
@@ -215,7 +217,7 @@ def _load_yaml(path: str) -> dict[str, Any]:
         values = yaml.safe_load(text)
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 at byte {error.start}") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{path}: not valid YAML: {error}") from None
     if not isinstance(values, dict):
         raise InputError(f"{path}: a recipe is a mapping of keys to values")

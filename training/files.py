@@ -202,6 +202,16 @@ def open_binary(path: str | Path) -> Iterator[tuple[Any, Any]]:
         ) from None
 
 
+def _check_text(path, line: bytes) -> None:
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path}: UTF-16, not UTF-8; convert the text first")
+    if line.count(b"\r") > 1 and not line.endswith(b"\n"):
+        raise InputError(
+            f"{path}: its lines end with CR alone; only LF (or CR LF) ends a "
+            "line: convert the text first"
+        )
+
+
 def _check_plain(path, start: bytes) -> None:
     for signature, suffix in STARTS.items():
         if start.startswith(signature):
@@ -252,6 +262,7 @@ def read_raw_blocks(
     """Like `read_blocks`, with bytes and line ends as they are in the file."""
     with open_binary(path) as (file, raw):
         while lines := file.readlines(BLOCK_BYTES):
+            _check_text(path, lines[0])
             yield lines
             if progress is not None:
                 progress.report(path, raw.tell())

@@ -376,7 +376,10 @@ def explain_full_disk(folder: Path, needed: Callable[[], int]):
         # TensorFlow's own kind of the same error.
         if not full and "No space left on device" not in str(error):
             raise
-        free = shutil.disk_usage(folder.parent).free
+        there = next(
+            path for path in folder.absolute().parents if path.exists()
+        )
+        free = shutil.disk_usage(there).free
         raise InputError(
             f"{folder.parent}: the disk is full. Preparing took "
             f"{needed() / 1e6:,.0f} MB so far (training needs twice the clean "

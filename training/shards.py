@@ -4,8 +4,9 @@ A record is what `TokenizedPairs.to_record` gives, some hundred pairs.
 """
 
 import contextlib
+import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,6 +111,7 @@ def write_folder(
         **manifest,
         "pairs": [len(part) for part in indices],  # of each shard
         "bytes": [path.stat().st_size for path in paths],
+        "index": _digest(folder / INDEX),
         "report": report.to_json(),
     }
     (folder / MANIFEST).write_text(
@@ -140,20 +142,24 @@ def read_folder(
         if (folder / SOURCE_TOKENIZER).exists():
             source_tokenizer = Tokenizer.from_file(folder / SOURCE_TOKENIZER)
         ends = np.cumsum(manifest["pairs"])
-        whole = np.load(folder / INDEX, mmap_mode="r")
         report = SplitReport.from_json(manifest["report"])
         shards = [
             folder / f"{number:05d}-of-{len(ends):05d}.tfrecord"
             for number in range(len(ends))
         ]
         sizes = [path.stat().st_size for path in shards]
-        if sizes != manifest["bytes"] or len(whole) != ends[-1]:
-            raise ValueError("not the size that the manifest says")
+        if (sizes, _digest(folder / INDEX)) != (
+            manifest["bytes"],
+            manifest["index"],
+        ):
+            raise ValueError("not what the manifest says")
+        whole = np.load(folder / INDEX, mmap_mode="r")
     except (
         OSError,
         ValueError,
         KeyError,
         IndexError,
+        AttributeError,
         TypeError,
         EOFError,
     ) as error:
@@ -166,3 +172,30 @@ def read_folder(
         Corpus(indices, shards, weights),
         report,
     )
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def explain_damage(corpus: Corpus) -> Iterator[None]:
+    """Turns the error of shards that are damaged or gone into one line.
+
+    Raises:
+        InputError: naming the folder.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(corpus.shards, TokenizedPairs):
+            raise
+        folder = corpus.shards[0].parent
+        damaged = type(error).__name__ == "DataLossError"
+        if damaged or ".tfrecord" in str(error):
+            what = "damaged" if damaged else "gone while it was read"
+            raise InputError(
+                f"{folder}: {what}; remove the folder, and it is made anew"
+            ) from None
+        raise

@@ -260,7 +260,8 @@ def _read_jsonl(
     progress: ReadProgress,
 ) -> Iterator[Rows]:
     ways = [field.split(".") for field in fields]
-    number = 0
+    number, found = 0, False
+    known: list[str] = []  # fields, for the error
     for lines in read_blocks(path, progress):
         pairs: list[Pair] = []
         for line in lines:
@@ -277,9 +278,19 @@ def _read_jsonl(
             if isinstance(source, str) and isinstance(target, str):
                 pairs.append((source, target))
             else:
+                known = known or list(
+                    record if isinstance(record, dict) else ()
+                )
                 report.read += 1
                 report.drop("missing field", (line, ""))
+        found = found or bool(pairs)
         yield from in_rows(pairs)
+    if number and not found:
+        raise InputError(
+            f"{path}: no line has text in both {fields[0]} and {fields[1]} "
+            "(fields, or data.languages); fields in it: "
+            f"{', '.join(known) or 'none'}"
+        )
 
 
 def _field(record: Any, way: Sequence[str]) -> Any:

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import platform
-import shutil
 import socket
 import time
 from importlib import metadata
@@ -18,10 +17,12 @@ from tfxformer.lines import MAX_EXTRA_LENGTH
 from tfxformer.presets import PRESETS
 from tfxformer.quiet import import_tensorflow
 from tfxformer.tokenizer import Tokenizer
+from training.claim import LOCK, claim
 from training.config import ModelConfig, Recipe
 from training.memory import keep_freed_memory
 from training.prepare import prepare
 from training.progress import say
+from training.shards import explain_damage
 
 VALIDATION_PAIRS = 500  # kept in the run folder, to check exports with
 VERSIONS = (
@@ -52,6 +53,18 @@ def train(recipe: Recipe) -> Path:
     _check_free(recipe, folder, incomplete)
     if recipe.training.data_service is not None:
         check_service(recipe.training.data_service)
+    with claim(incomplete, folder):
+        keep = _train(recipe, incomplete)
+    minutes = (time.monotonic() - start) / 60
+    say(
+        f"Best by validation accuracy: {keep.best} ({keep.best_accuracy:.3f}). "
+        f"{minutes:.1f} minutes. Wrote {folder}"
+    )
+    return folder
+
+
+def _train(recipe: Recipe, folder: Path):
+    """Trains and writes to a folder; returns the `KeepWeights` of it."""
     prepared = prepare(recipe)
     keep_freed_memory()
     tokenizers = prepared.tokenizers
@@ -93,38 +106,36 @@ def train(recipe: Recipe) -> Path:
         service=settings.data_service,
     )
     validation = dataset.validation_dataset(prepared.valid, settings.max_tokens)
+    if not steps_per_epoch:
+        weights = [source.weight for source in recipe.data.train]
+        raise InputError(
+            "data.train: no pair is in the first epoch; raise the weights. "
+            f"Received: {weights}"
+        )
     say(
         f"Training {model.count_params():,} parameters for "
         f"{settings.epochs} epochs of {steps_per_epoch} batches"
     )
-    _remove(incomplete)
-    incomplete.mkdir(parents=True)
-    _write_start(incomplete, recipe, arguments, prepared)
-    keep = callbacks.KeepWeights(incomplete, validation, settings.average_last)
-    model.fit(
-        batches,
-        epochs=settings.epochs,
-        steps_per_epoch=steps_per_epoch,
-        validation_data=validation,
-        verbose=0,
-        shuffle=False,
-        callbacks=[
-            callbacks.ProgressBar(steps_per_epoch, accuracy),
-            callbacks.MetricsLog(incomplete / "metrics.jsonl"),
-            keep,
-            keras.callbacks.TensorBoard(
-                incomplete / "tensorboard", write_graph=False
-            ),
-        ],
-    )
-    _remove(folder)
-    incomplete.rename(folder)
-    minutes = (time.monotonic() - start) / 60
-    say(
-        f"Best by validation accuracy: {keep.best} ({keep.best_accuracy:.3f}). "
-        f"{minutes:.1f} minutes. Wrote {folder}"
-    )
-    return folder
+    _write_start(folder, recipe, arguments, prepared)
+    keep = callbacks.KeepWeights(folder, validation, settings.average_last)
+    with explain_damage(prepared.train):
+        model.fit(
+            batches,
+            epochs=settings.epochs,
+            steps_per_epoch=steps_per_epoch,
+            validation_data=validation,
+            verbose=0,
+            shuffle=False,
+            callbacks=[
+                callbacks.ProgressBar(steps_per_epoch, accuracy),
+                callbacks.MetricsLog(folder / "metrics.jsonl"),
+                keep,
+                keras.callbacks.TensorBoard(
+                    folder / "tensorboard", write_graph=False
+                ),
+            ],
+        )
+    return keep
 
 
 def check_service(address: str) -> None:
@@ -245,22 +256,20 @@ def _check_free(recipe: Recipe, folder: Path, incomplete: Path) -> None:
         raise InputError(f"output: {recipe.output} is not a folder")
     for path in (folder, incomplete):
         if path.exists() and not recipe.overwrite:
+            what = "is a training that did not end"
             raise InputError(
-                f"{path} exists; give another name=..., or overwrite=true"
+                f"{path} {'exists' if path == folder else what}; give another "
+                "name=..., or overwrite=true"
             )
         if path.exists():
             try:
-                run_folder.read_config(path)
+                if [child.name for child in path.iterdir()] != [LOCK]:
+                    run_folder.read_config(path)
             except InputError:
                 raise InputError(
                     f"{path} exists and is no run, so overwrite=true leaves "
                     "it alone; move it, or give another name=..."
                 ) from None
-
-
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
 
 
 def _write_start(folder, recipe, arguments, prepared):
