@@ -14,7 +14,7 @@ demo: $(VENV)/installed
 	$(BIN)/python -m export $(RUN)
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfxformer import TokenCrossEntropy, Tokenizer, Transformer
+from tfxformer import InputError, TokenCrossEntropy, Tokenizer, Transformer
 from training.config import DataConfig, Source
 from training.dataset import (
     BatchPlan,
@@ -20,7 +20,7 @@ from training.dataset import (
     validation_dataset,
 )
 from training.phrasebook import generate
-from training.shards import Corpus, in_memory, write_shards
+from training.shards import Corpus, explain_damage, in_memory, write_shards
 from training.tokens import (
     Block,
     PairTokenizer,
@@ -152,7 +152,7 @@ def test_the_seed_decides():
 
 
 @pytest.mark.parametrize("weights", [[1.0, 1.0], [0.5, 1.75]])
-@pytest.mark.parametrize("start", [1, 7, 30, 61, 200])
+@pytest.mark.parametrize("start", [7, 61])
 def test_a_position_is_found_again(sharded, weights, start):
     indices = [part.copy() for part in sharded.indices]
     for part in indices:
@@ -295,6 +295,24 @@ def test_a_longer_split_than_the_model_takes_is_not_used(phrasebook_tokenizer):
     assert new_lengths.max() <= lengths.max()
     assert (new_lengths != lengths).any()
     assert len(ids) == new_lengths.sum()
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (lambda path: path.write_bytes(bytes(path.stat().st_size)), "damaged"),
+        (lambda path: path.unlink(), "gone while it was read"),
+    ],
+    ids=["zeros", "removed"],
+)
+def test_a_shard_that_is_harmed_while_it_is_used(sharded, harm, words):
+    data, _ = training_dataset(sharded, 60, seed=3)
+    for path in sharded.shards:
+        harm(path)
+    with pytest.raises(InputError) as error, explain_damage(sharded):
+        next(iter(data))
+    assert str(sharded.shards[0].parent) in str(error.value)
+    assert words in str(error.value)
 
 
 SERVICE = """

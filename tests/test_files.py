@@ -163,6 +163,7 @@ def a_zip():
         ("a.en.xz", tar("w:xz")),
         ("a.en.zst", zstd.compress(tar("w"))),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_archives_are_refused(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)

@@ -232,6 +232,7 @@ def test_identical(tmp_path, rules):
         (b"<!DOCTYPE html><html>503</html>\n", "web page"),
         (b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X", "AppleDouble"),
     ],
+    ids=["truncated", "page", "metadata"],
 )
 def test_broken_downloads(tmp_path, content, words):
     (tmp_path / "a.en.gz").write_bytes(content)

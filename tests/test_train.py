@@ -9,7 +9,6 @@ from conftest import RECIPE, call, command
 
 from tfxformer import InputError, load_run
 from tfxformer.run_folder import weights_path
-from training.prepare import prepare
 
 
 def train(folder, *assignments, recipe=RECIPE):
@@ -160,38 +159,6 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     for word in words:
         assert word in lines[-1]
     assert "Traceback" not in process.stderr.decode()
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("harm", "words"),
-    [
-        (lambda path: path.write_bytes(bytes(path.stat().st_size)), "damaged"),
-        (lambda path: path.unlink(), "gone while it was read"),
-    ],
-    ids=["zeros", "removed"],
-)
-def test_a_shard_that_is_harmed_while_it_is_used(
-    corpus_folder, tmp_path, monkeypatch, harm, words
-):
-    from training import train as training
-
-    def prepare_and_harm(recipe):
-        prepared = prepare(recipe)
-        for path in prepared.train.shards:
-            harm(path)
-        return prepared
-
-    monkeypatch.setattr("training.prepare.IN_MEMORY_BYTES", 100)
-    monkeypatch.setattr(training, "prepare", prepare_and_harm)
-    process = train(
-        corpus_folder,
-        f"output={tmp_path / 'out'}",
-        f"data.prepared={tmp_path / 'prepared'}",
-    )
-    last = process.stderr.decode().splitlines()[-1]
-    assert process.returncode == 2, process.stderr.decode()
-    assert str(tmp_path / "prepared") in last and words in last
     assert not (tmp_path / "out").exists()
 
 

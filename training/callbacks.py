@@ -65,6 +65,11 @@ class ProgressBar(keras.callbacks.Callback):
         self.bar.set_postfix_str(postfix, refresh=False)
         self.bar.close()
 
+    def close(self):
+        """Ends the bar of an epoch that did not end."""
+        if hasattr(self, "bar"):
+            self.bar.close()
+
     def _measure_speed(self):
         seconds = time.monotonic() - self.start
         self.speed = float(self.accuracy.count) / seconds

@@ -1,5 +1,6 @@
 """From a recipe to a run folder."""
 
+import contextlib
 import dataclasses
 import json
 import platform
@@ -118,7 +119,8 @@ def _train(recipe: Recipe, folder: Path):
     )
     _write_start(folder, recipe, arguments, prepared)
     keep = callbacks.KeepWeights(folder, validation, settings.average_last)
-    with explain_damage(prepared.train):
+    progress = callbacks.ProgressBar(steps_per_epoch, accuracy)
+    with explain_damage(prepared.train), contextlib.closing(progress):
         model.fit(
             batches,
             epochs=settings.epochs,
@@ -127,7 +129,7 @@ def _train(recipe: Recipe, folder: Path):
             verbose=0,
             shuffle=False,
             callbacks=[
-                callbacks.ProgressBar(steps_per_epoch, accuracy),
+                progress,
                 callbacks.MetricsLog(folder / "metrics.jsonl"),
                 keep,
                 keras.callbacks.TensorBoard(
