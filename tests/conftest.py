@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 RECIPE = """
 name: toy
 data:
-  train: [{tsv: train.tsv, weight: 10}]
+  train: [{tsv: train.tsv}]
   valid: [{source: valid.en, target: valid.es}]
   max_length: 40
   cleaning: {overlap: false}  # it is tested on what it was trained on
@@ -33,12 +33,12 @@ model:
   dropout: 0.0
   normalize_first: true
 training:
-  epochs: 6
+  epochs: 60
   max_tokens: 100
   peak_rate: 0.003
   warmup_steps: 100
   label_smoothing: 0.1
-  average_last: 2
+  average_last: 3
 """
 
 
