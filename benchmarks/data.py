@@ -16,7 +16,6 @@ make the corpus. Tables of medians of rounds in which all take turns:
   the others 2,000 batches, all from the start.
 """
 
-import argparse
 import dataclasses
 import itertools
 import resource
@@ -29,9 +28,8 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-import yaml
 
-from benchmarks.data_memory import write_copies
+from benchmarks.corpus_copies import copies_parser, write_copies, write_recipe
 from tfxformer.tokenizer import Tokenizer
 from training.config import Recipe, read_recipe
 from training.files import read_lines
@@ -43,10 +41,7 @@ ROWS = 64  # of a batch of the tutorial and of PyTorch
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("source", metavar="SOURCE")
-    parser.add_argument("target", metavar="TARGET")
-    parser.add_argument("--pairs", type=int, default=600_000)
+    parser = copies_parser(__doc__, pairs=600_000)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -61,30 +56,15 @@ def main() -> None:
         sentences = list(sample)
         for model_type in ("unigram", "bpe"):
             tokenizer = Tokenizer.train(sentences, 8000, model_type)
-            recipe = write_recipe(folder, model_type)
+            path = write_recipe(
+                folder,
+                tokenizer={"vocabulary_size": 8000, "model_type": model_type},
+            )
+            recipe = read_recipe(str(path))
             compare_preparing(recipe, tokenizer, lines, options.repeats)
         with known_tokenizer(tokenizer):
             corpus = prepare(recipe).train
         compare_reading(corpus, tokenizer, lines, folder, options.repeats)
-
-
-def write_recipe(folder: Path, model_type: str) -> Recipe:
-    """A recipe for the copies, prepared below the same folder."""
-    pair = {"source": "train.source", "target": "train.target"}
-    content = {
-        "name": "data",
-        "data": {
-            "folder": str(folder),
-            "prepared": str(folder / "prepared"),
-            "train": [pair],
-            "valid": [{"phrasebook": "valid"}],
-            "languages": ["en", "de"],
-        },
-        "tokenizer": {"vocabulary_size": 8000, "model_type": model_type},
-    }
-    path = folder / "recipe.yaml"
-    path.write_text(yaml.safe_dump(content), encoding="utf-8")
-    return read_recipe(str(path))
 
 
 def known_tokenizer(tokenizer: Tokenizer):

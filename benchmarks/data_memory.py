@@ -10,7 +10,6 @@ resident memory of it and its own helper processes is measured (pages that they
 share counted once). Prints the largest value while preparing and in each epoch.
 """
 
-import argparse
 import contextlib
 import multiprocessing
 import tempfile
@@ -19,21 +18,17 @@ import time
 from pathlib import Path
 
 import psutil
-import yaml
 
+from benchmarks.corpus_copies import copies_parser, write_copies, write_recipe
 from tfxformer.quiet import import_tensorflow
 from training.config import read_recipe
-from training.files import read_lines
 from training.prepare import prepare
 
 TRAINED_SHARE = 400  # one batch of so many is trained on
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("source", metavar="SOURCE")
-    parser.add_argument("target", metavar="TARGET")
-    parser.add_argument("--pairs", type=int, default=5_000_000)
+    parser = copies_parser(__doc__, pairs=5_000_000)
     parser.add_argument("--epochs", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -47,39 +42,14 @@ def main() -> None:
             print(f"| {name} | {seconds:,.0f} | {peak / 1e6:,.0f} MB |")
 
 
-def write_copies(source: str, target: str, pairs: int, folder: Path) -> int:
-    """Writes copies of two files to `train.source` and `train.target`.
-
-    Returns the number of bytes.
-    """
-    total = 0
-    for path, name in ((source, "train.source"), (target, "train.target")):
-        lines = list(read_lines(path))
-        with open(folder / name, "w", encoding="utf-8") as file:
-            for copy in range(-(-pairs // len(lines))):
-                left = pairs - copy * len(lines)
-                text = "".join(f"{line} {copy}\n" for line in lines[:left])
-                total += file.write(text)
-    return total
-
-
 def measure(folder: Path, epochs: int) -> list[tuple[str, float, int]]:
     """Returns name, seconds and peak memory in bytes of each stage."""
-    sides = {"source": "train.source", "target": "train.target"}
-    recipe = {
-        "name": "memory",
-        "data": {
-            "folder": str(folder),
-            "prepared": str(folder / "prepared"),
-            "train": [sides],
-            "valid": [{"phrasebook": "valid"}],
-        },
-        "tokenizer": {"vocabulary_size": 4000},
-        "model": {"preset": "tiny"},
-        "training": {"max_tokens": 2048},
-    }
-    path = folder / "recipe.yaml"
-    path.write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    path = write_recipe(
+        folder,
+        tokenizer={"vocabulary_size": 4000},
+        model={"preset": "tiny"},
+        training={"max_tokens": 2048},
+    )
     context = multiprocessing.get_context("spawn")
     ends = context.SimpleQueue()
     process = context.Process(target=train, args=(path, epochs, ends))

@@ -11,11 +11,10 @@ import pytest
 import tensorflow as tf
 
 from tfxformer import InputError, TokenCrossEntropy, Tokenizer, Transformer
+from training.batches import BatchPlan, plan_batches
 from training.config import DataConfig, Source
 from training.dataset import (
-    BatchPlan,
     Resampling,
-    plan_batches,
     training_dataset,
     validation_dataset,
 )
@@ -356,7 +355,7 @@ def test_batches_through_a_data_service(sharded):
 def test_memory_does_not_grow_from_epoch_to_epoch(tmp_path):
     one = numbered_pairs(20_000)
     pairs = concatenate([one, one, one])
-    parts = [pairs.take(np.arange(i, len(pairs), 3)) for i in range(3)]
+    parts = [pairs.take(np.arange(i, pairs.num_pairs, 3)) for i in range(3)]
     paths, indices = write_shards(
         [([p.to_record() for p in parts], [index(p) for p in parts])],
         tmp_path,

@@ -242,6 +242,12 @@ def test_lines_that_end_with_cr_alone(tmp_path, text):
     assert len(list(read_lines(tmp_path / "a.en"))) == 1
 
 
+def test_cr_in_the_last_of_many_lines_is_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "BLOCK_BYTES", 4)
+    (tmp_path / "a.en").write_bytes(b"one\ntwo\nx\ry\rz")
+    assert list(read_lines(tmp_path / "a.en")) == ["one", "two", "x\ry\rz"]
+
+
 def test_brackets_in_the_folder_are_no_wildcards(tmp_path):
     folder = tmp_path / "corpus [v1]"
     touch(folder, "a.en", "a.es")

@@ -6,7 +6,6 @@ import gzip
 import json
 import multiprocessing
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +21,9 @@ from training.config import (
     Source,
     TokenizerConfig,
 )
+from training.fingerprint import describe, find_all_files
 from training.parallel import ordered_map
-from training.prepare import clean_train, find_all_files, prepare
+from training.prepare import clean_train, prepare
 from training.spool import Spool
 from training.tokens import Block, PairTokenizer
 
@@ -264,7 +264,7 @@ def tokenize(tokenizer, pairs, **options):
     tokenized, (report,) = PairTokenizer(tokenizer, tokenizer, data)(
         Block(0, lines, origins)
     )
-    assert report.kept == len(tokenized)
+    assert report.kept == tokenized.num_pairs
     ids = []
     for flat, lengths in (
         (tokenized.source_ids, tokenized.source_lengths),
@@ -464,7 +464,7 @@ def test_a_small_corpus_stays_in_memory(recipe):
         (100, 100),
     ]
     assert prepared.valid_pairs == [("a valid one", "una")]
-    assert len(prepared.valid) == 1
+    assert prepared.valid.num_pairs == 1
     assert set(prepared.reports) == {"train", "valid"}
 
 
@@ -473,7 +473,7 @@ def test_a_large_corpus_goes_into_shards(recipe, monkeypatch, small_memory):
         patch.setattr(preparing, "IN_MEMORY_BYTES", 1 << 30)
         small = prepare(recipe)
     large = prepare(recipe)
-    assert len(large.train) == 300
+    assert large.train.num_pairs == 300
     assert large.reports == small.reports
     (folder,) = prepared_folders(recipe)
     parts = parts_of(large.train)
@@ -526,9 +526,9 @@ def change_file(recipe):
     ],
 )
 def test_what_makes_shards_anew(recipe, small_memory, change):
-    fingerprint = preparing.describe(recipe, find_all_files(recipe.data))
+    fingerprint = describe(recipe, find_all_files(recipe.data))
     change(recipe)
-    again = preparing.describe(recipe, find_all_files(recipe.data))
+    again = describe(recipe, find_all_files(recipe.data))
     assert fingerprint["fingerprint"] != again["fingerprint"]
 
 
@@ -549,7 +549,7 @@ def test_what_does_not_make_shards_anew(recipe, tmp_path, small_memory):
 def test_a_changed_file_gives_a_second_folder(recipe, small_memory):
     prepare(recipe)
     change_file(recipe)
-    assert len(prepare(recipe).train) == 301
+    assert prepare(recipe).train.num_pairs == 301
     assert len(prepared_folders(recipe)) == 2
 
 
@@ -607,7 +607,7 @@ def test_an_interruption_leaves_nothing(
         with pytest.raises(KeyboardInterrupt):
             prepare(recipe)
     assert prepared_folders(recipe) == []
-    assert len(prepare(recipe).train) == 300
+    assert prepare(recipe).train.num_pairs == 300
 
 
 def full_disk():
@@ -759,7 +759,7 @@ def test_a_second_run_waits_for_the_first(recipe, monkeypatch, small_memory):
 def test_a_run_goes_on_when_the_first_has_failed(
     recipe, tmp_path, monkeypatch, small_memory
 ):
-    manifest = preparing.describe(recipe, find_all_files(recipe.data))
+    manifest = describe(recipe, find_all_files(recipe.data))
     (tmp_path / "prepared").mkdir()
     path = tmp_path / "prepared" / f"{manifest['fingerprint']}.lock"
     waiting = threading.Event()
@@ -780,7 +780,7 @@ def test_a_run_goes_on_when_the_first_has_failed(
         path.unlink()  # as the first does at its end
     thread.join(60)
     assert locked == [True]
-    assert len(results[0].train) == 300
+    assert results[0].train.num_pairs == 300
     assert [folder.name for folder in prepared_folders(recipe)] == [
         manifest["fingerprint"]
     ]
@@ -824,7 +824,7 @@ def test_test_text_is_kept_out_of_training(recipe, tmp_path):
     (tmp_path / "text" / "test.tsv").write_text("THE ROAD has 7 CATS.\tx\n")
     recipe.data.test = [Source(tsv="test.tsv")]
     prepared = prepare(recipe)
-    assert len(prepared.train) == 299
+    assert prepared.train.num_pairs == 299
     assert prepared.reports["train"].sources[1].dropped == {
         "in the validation or test text": 1
     }
@@ -870,52 +870,4 @@ def test_cleaning_in_several_processes_gives_the_same(recipe, monkeypatch):
         "in the validation or test text": 1,
         "duplicate": 199,
     }
-    assert multiprocessing.active_children() == []
-
-
-def double(number):
-    if number == 40:
-        raise InputError("forty is too much")
-    time.sleep(0.01 * (number % 3))
-    return 2 * number
-
-
-def numbers(most, taken):
-    for number in range(most):
-        taken.append(number)
-        yield number
-
-
-@pytest.mark.parametrize("most", [0, 1, 16, 17, 39])
-def test_results_come_in_order(most):
-    assert list(ordered_map(double, range(most))) == list(range(0, 2 * most, 2))
-    assert multiprocessing.active_children() == []
-
-
-def test_an_error_in_another_process():
-    results = ordered_map(double, range(99))
-    with pytest.raises(InputError, match="forty is too much"):
-        for expected, result in enumerate(results):
-            assert result == 2 * expected
-    assert expected == 39
-    assert multiprocessing.active_children() == []
-
-
-def test_an_end_before_all_is_done():
-    taken = []
-    results = ordered_map(double, numbers(10_000, taken))
-    assert [next(results) for _ in range(20)] == list(range(0, 40, 2))
-    assert len(taken) < 99
-    assert multiprocessing.active_children() != []
-    results.close()
-    assert multiprocessing.active_children() == []
-
-
-def test_an_error_of_the_items():
-    def items():
-        yield from range(30)
-        raise InputError("a.en:31: not UTF-8")
-
-    with pytest.raises(InputError, match="not UTF-8"):
-        list(ordered_map(double, items()))
     assert multiprocessing.active_children() == []

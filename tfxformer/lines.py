@@ -11,16 +11,12 @@ MAX_EXTRA_LENGTH = 50  # a translation has at most source + 50 tokens
 logger = logging.getLogger("tfxformer")
 
 
-def decode_lines(
-    lines: Iterable[bytes], name: str, first_line: int = 1
-) -> Iterator[str]:
-    """Decodes lines of UTF-8; only LF ends a line.
+def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Decodes lines of UTF-8 one by one; see `decode_block`.
 
     Args:
-        lines: iterable of bytes, such as a binary file. A byte order mark
-            at the start of line 1 and the CR of CRLF are removed.
+        lines: iterable of bytes, such as a binary file.
         name: string. What to call it in an error.
-        first_line: int. Number of the first of the lines.
 
     Yields:
         strings without line ends.
@@ -28,18 +24,40 @@ def decode_lines(
     Raises:
         InputError: naming the line and the byte that are not UTF-8.
     """
-    for number, line in enumerate(lines, start=first_line):
-        line = line.removesuffix(b"\n").removesuffix(b"\r")
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        try:
-            yield line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"{name}:{number}: not UTF-8: byte "
-                f"0x{line[error.start]:02x} at byte {error.start + 1} "
-                "of the line; convert the text first"
-            ) from None
+    for number, line in enumerate(lines, start=1):
+        yield from decode_block(line, name, number)
+
+
+def decode_block(block: bytes, name: str, first_line: int) -> list[str]:
+    """Decodes whole lines of UTF-8 at once; only LF ends a line.
+
+    Args:
+        block: bytes. The last line may lack its LF. A byte order mark at the
+            start of line 1 and the CR of CRLF are removed.
+        name: string. What to call the text in an error.
+        first_line: int. Number of the first line, from 1.
+
+    Returns:
+        list of strings without line ends.
+
+    Raises:
+        InputError: naming the line and the byte that are not UTF-8.
+    """
+    if first_line == 1:
+        block = block.removeprefix(b"\xef\xbb\xbf")
+    try:
+        text = block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        number = first_line + block.count(b"\n", 0, error.start)
+        place = error.start - block.rfind(b"\n", 0, error.start)
+        raise InputError(
+            f"{name}:{number}: not UTF-8: byte 0x{block[error.start]:02x} at "
+            f"byte {place} of the line; convert the text first"
+        ) from None
+    lines = text.removesuffix("\n").split("\n")
+    if "\r" in text:
+        lines = [line.removesuffix("\r") for line in lines]
+    return lines
 
 
 def tokenize_lines(

@@ -3,6 +3,7 @@
 import argparse
 
 from tfxformer.errors import exit_on_input_error
+from training.config import add_recipe_arguments, read_recipe
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -13,17 +14,9 @@ def main(arguments: list[str] | None = None) -> None:
         epilog="Example: python -m training training/recipes/"
         "phrasebook-en-es.yaml training.epochs=3 name=short",
     )
-    parser.add_argument("recipe", metavar="RECIPE", help="a YAML file")
-    parser.add_argument(
-        "assignments",
-        metavar="key=value",
-        nargs="*",
-        help="replaces a value of the recipe, as in training.epochs=3",
-    )
+    add_recipe_arguments(parser, "training.epochs=3")
     options = parser.parse_args(arguments)
     with exit_on_input_error("training"):
-        from training.config import read_recipe
-
         recipe = read_recipe(options.recipe, options.assignments)
         from training.progress import say
         from training.train import train

@@ -29,6 +29,7 @@ class ProgressBar(keras.callbacks.Callback):
         super().__init__()
         self.steps_per_epoch = steps_per_epoch
         self.accuracy = accuracy
+        self.bar = None
 
     def on_epoch_begin(self, epoch, logs=None):
         self.start = time.monotonic()
@@ -67,7 +68,7 @@ class ProgressBar(keras.callbacks.Callback):
 
     def close(self):
         """Ends the bar of an epoch that did not end."""
-        if hasattr(self, "bar"):
+        if self.bar is not None:
             self.bar.close()
 
     def _measure_speed(self):

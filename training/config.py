@@ -1,5 +1,6 @@
 """The recipe: dataclasses read from YAML, every key checked."""
 
+import argparse
 import dataclasses
 import difflib
 import os
@@ -118,6 +119,13 @@ class DataConfig:
         self.folder = os.path.expanduser(self.folder)
         self.prepared = os.path.expanduser(self.prepared)
 
+    @property
+    def direction(self) -> tuple[str, str] | None:
+        """The languages, from which and to which it is translated."""
+        if self.languages is None or not self.reverse:
+            return self.languages
+        return self.languages[1], self.languages[0]
+
 
 @dataclass(config=STRICT)
 class TokenizerConfig:
@@ -186,6 +194,22 @@ class Recipe:
     output: FileName = "runs"  # the run folder is OUTPUT/NAME
     overwrite: bool = False  # replace a run folder of that name
     seed: Annotated[int, pydantic.Field(ge=0)] = 1
+
+
+def add_recipe_arguments(parser: argparse.ArgumentParser, example: str) -> None:
+    """Adds what `read_recipe` takes to a command.
+
+    Args:
+        parser: an `ArgumentParser`.
+        example: string. A `key=value`, for the help.
+    """
+    parser.add_argument("recipe", metavar="RECIPE", help="a YAML file")
+    parser.add_argument(
+        "assignments",
+        metavar="key=value",
+        nargs="*",
+        help=f"replaces a value of the recipe, as in {example}",
+    )
 
 
 def read_recipe(path: str, assignments: Sequence[str] = ()) -> Recipe:

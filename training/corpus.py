@@ -5,12 +5,13 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tfxformer.errors import InputError, exit_on_input_error
-from training.config import Recipe, read_recipe
+from training.config import Recipe, add_recipe_arguments, read_recipe
+from training.fingerprint import find_all_files
 from training.parallel import ordered_map
 from training.prepare import (
     IN_MEMORY_BYTES,
@@ -18,14 +19,13 @@ from training.prepare import (
     add_reports,
     clean_train,
     explain_full_disk,
-    find_all_files,
     held_out_block,
     held_out_rules,
     read_held_out,
     train_tokenizers,
 )
 from training.progress import say
-from training.report import Pair, SplitReport
+from training.report import CorpusReport, Pair, SplitReport
 from training.spool import Spool
 from training.summary import summary
 from training.tokens import Block, PairTokenizer
@@ -50,11 +50,18 @@ class Inspection(NamedTuple):
     trouble: list[str]
 
 
-class LengthTokenizer(PairTokenizer):
-    """A `PairTokenizer` that also tells the lengths of what it drops."""
+class Measure:
+    """Tokenizes blocks and keeps only lengths and counts.
 
-    def measure(self, block: Block) -> tuple[Measured, Any]:
-        """Tokenizes a block.
+    Args:
+        tokenize: a `PairTokenizer`.
+    """
+
+    def __init__(self, tokenize: PairTokenizer):
+        self.tokenize = tokenize
+
+    def __call__(self, block: Block) -> tuple[Measured, list[CorpusReport]]:
+        """Measures a block.
 
         Args:
             block: a `Block`.
@@ -63,13 +70,11 @@ class LengthTokenizer(PairTokenizer):
             Tuple of `Measured` and a list with a `CorpusReport` for each
             source.
         """
-        kept, reports = self(block)
+        pairs = self.tokenize.tokenize(block)
+        kept, reports = self.tokenize.drop_useless(block, pairs)
+        lengths = np.stack((pairs.source_lengths, pairs.target_lengths), axis=1)
         tokens = np.array([len(kept.source_ids), len(kept.target_ids)])
-        return Measured(self._lengths, tokens), reports
-
-    def _useless(self, sources, targets):
-        self._lengths = np.stack((sources, targets), axis=1)
-        return super()._useless(sources, targets)
+        return Measured(lengths, tokens), reports
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -82,13 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
         epilog="Example: python -m training.corpus training/recipes/"
         "tatoeba-en-es.yaml data.folder=tatoeba --picture tatoeba.png",
     )
-    parser.add_argument("recipe", metavar="RECIPE", help="a YAML file")
-    parser.add_argument(
-        "assignments",
-        metavar="key=value",
-        nargs="*",
-        help="replaces a value of the recipe, as in data.max_length=64",
-    )
+    add_recipe_arguments(parser, "data.max_length=64")
     parser.add_argument(
         "--picture", metavar="FILE.png", help="also draw the lengths there"
     )
@@ -160,10 +159,10 @@ def inspect(recipe: Recipe, num_samples: int) -> Inspection:
     for split, some in pairs.items():
         block = held_out_block(some, reports[split])
         rules = held_out_rules(data)
-        tokenizer = LengthTokenizer(
+        tokenize = PairTokenizer(
             *tokenizers, rules, len(reports[split].sources)
         )
-        measured[split], block_reports = tokenizer.measure(block)
+        measured[split], block_reports = Measure(tokenize)(block)
         add_reports(block_reports, reports[split])
     signs = {"train": train_signs} | signs
     trouble = find_trouble(recipe.data, reports, signs, len(set(held_out)))
@@ -222,11 +221,11 @@ def _measure_train(
     spool: Spool,
     reports: dict[str, SplitReport],
 ) -> Measured:
-    tokenizer = LengthTokenizer(*tokenizers, recipe.data, len(spool.counts))
+    tokenize = PairTokenizer(*tokenizers, recipe.data, len(spool.counts))
     blocks = spool.blocks("tokenizing")
     lengths, tokens = [], np.zeros(2, np.int64)
     for measured, block_reports in ordered_map(
-        tokenizer.measure, blocks, alone=4
+        Measure(tokenize), blocks, alone=2
     ):
         lengths.append(measured.lengths)
         tokens += measured.tokens

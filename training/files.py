@@ -17,7 +17,7 @@ from backports import zstd
 from tqdm import tqdm
 
 from tfxformer.errors import InputError
-from tfxformer.lines import decode_lines
+from tfxformer.lines import decode_block
 
 BLOCK_BYTES = 1 << 20  # of one file that are held at a time
 APPLE_DOUBLE = b"\x00\x05\x16\x07"
@@ -202,10 +202,11 @@ def open_binary(path: str | Path) -> Iterator[tuple[Any, Any]]:
         ) from None
 
 
-def _check_text(path, line: bytes) -> None:
+def _check_text(path, first_lines: list[bytes]) -> None:
+    line = first_lines[0]
     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{path}: UTF-16, not UTF-8; convert the text first")
-    if line.count(b"\r") > 1 and not line.endswith(b"\n"):
+    if line.count(b"\r") > 1 and not line.endswith(b"\n"):  # the only line
         raise InputError(
             f"{path}: its lines end with CR alone; only LF (or CR LF) ends a "
             "line: convert the text first"
@@ -261,8 +262,11 @@ def read_raw_blocks(
 ) -> Iterator[list[bytes]]:
     """Like `read_blocks`, with bytes and line ends as they are in the file."""
     with open_binary(path) as (file, raw):
+        is_first = True
         while lines := file.readlines(BLOCK_BYTES):
-            _check_text(path, lines[0])
+            if is_first:
+                _check_text(path, lines)
+                is_first = False
             yield lines
             if progress is not None:
                 progress.report(path, raw.tell())
@@ -271,30 +275,3 @@ def read_raw_blocks(
 def read_lines(path: str | Path) -> Iterator[str]:
     """Like `read_blocks`, line by line."""
     return itertools.chain.from_iterable(read_blocks(path))
-
-
-def decode_block(block: bytes, name: str, first_line: int) -> list[str]:
-    """Decodes lines of UTF-8 at once: the same as `decode_lines`, faster.
-
-    Args:
-        block: bytes. Whole lines; the last may lack its LF.
-        name: string. What to call the text in an error.
-        first_line: int. Number of the first line, from 1.
-
-    Returns:
-        list of strings, without line ends.
-
-    Raises:
-        InputError: naming the line and the byte that are not UTF-8.
-    """
-    try:
-        text = block.decode("utf-8")
-    except UnicodeDecodeError:
-        lines = io.BytesIO(block)
-        return list(decode_lines(lines, name, first_line))  # says where
-    decoded = text.removesuffix("\n").split("\n")
-    if "\r" in text:
-        decoded = [line.removesuffix("\r") for line in decoded]
-    if first_line == 1:
-        decoded[0] = decoded[0].removeprefix("\ufeff")
-    return decoded

@@ -4,8 +4,6 @@ import collections
 import contextlib
 import dataclasses
 import errno
-import hashlib
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +17,7 @@ from training import shards
 from training.cleaning import Cleaner, KnownPairs
 from training.config import DataConfig, Recipe
 from training.files import ReadProgress
+from training.fingerprint import check_unchanged, describe, find_all_files
 from training.memory import release_freed_memory
 from training.parallel import ordered_map
 from training.progress import byte_bar, say
@@ -29,14 +28,12 @@ from training.sources import (
     UndecodedRows,
     read_rows,
     read_undecoded,
-    source_files,
 )
 from training.spool import AlreadyPrepared, Spool
 from training.tokens import Block, PairTokenizer, ShardDealer, concatenate
 
 IN_MEMORY_BYTES = 1 << 26  # of clean text; a longer corpus goes into shards
 TOKENIZER_PAIRS = 200_000  # that a tokenizer is trained on
-SPLITS = ("train", "valid", "test")
 
 
 class Prepared(NamedTuple):
@@ -87,73 +84,11 @@ def prepare(recipe: Recipe) -> Prepared:
         except AlreadyPrepared:
             tokenizers, train, report = shards.read_folder(folder, weights)
     valid = _tokenize_held_out(valid_pairs, tokenizers, data, valid_report)
-    release_freed_memory()  # training a tokenizer took much
+    release_freed_memory()
     reports = {"train": report, "valid": valid_report}
     if data.test:
         reports["test"] = test_report
     return Prepared(tokenizers, train, valid, valid_pairs, reports)
-
-
-def find_all_files(data: DataConfig) -> dict[Path, tuple[int, int]]:
-    """Size and time of the last change of each file of a recipe's text."""
-    paths = {
-        path: None
-        for split in SPLITS
-        for source in getattr(data, split)
-        for path in source_files(source, data, split)
-    }
-    return {path: _size_and_time(path) for path in paths}
-
-
-def _size_and_time(path: Path) -> tuple[int, int]:
-    stat = path.stat()
-    return stat.st_size, stat.st_mtime_ns
-
-
-def _check_unchanged(files: dict[Path, tuple[int, int]]) -> None:
-    for path, before in files.items():
-        if _size_and_time(path) != before:
-            raise InputError(
-                f"{path}: changed while it was read; start again when "
-                "nothing writes to it"
-            )
-
-
-def describe(
-    recipe: Recipe, files: dict[Path, tuple[int, int]]
-) -> dict[str, Any]:
-    """What prepared text depends on, with a fingerprint of it all.
-
-    Args:
-        recipe: a `Recipe`.
-        files: dict whose keys are the paths of the text.
-
-    Returns:
-        dict for the manifest. Weights are not in it: they only matter later.
-    """
-    data = dataclasses.asdict(recipe.data)
-    for name in ("folder", "prepared"):
-        del data[name]
-    for split in SPLITS:
-        for source in data[split]:
-            del source["weight"]
-    digests = {}
-    with byte_bar("checking", sum(size for size, _ in files.values())) as bar:
-        for path, (size, _) in files.items():
-            with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            digests[str(path)] = digest
-            bar.update(size)
-    content = {
-        "format": shards.FORMAT,
-        "data": data,
-        "tokenizer": dataclasses.asdict(recipe.tokenizer),
-        "files": digests,
-    }
-    # A folder may move: of the files only what is in them counts.
-    counted = {**content, "files": list(digests.values())}
-    fingerprint = hashlib.sha256(json.dumps(counted).encode()).hexdigest()
-    return {"fingerprint": fingerprint[:16], **content}
 
 
 def read_held_out(
@@ -258,10 +193,7 @@ def clean_train(
         InputError: if a source is damaged, changes while it is read, or if
             nothing is left.
     """
-    languages = data.languages
-    if languages is not None and data.reverse:
-        languages = (languages[1], languages[0])
-    cleaner = Cleaner(data.cleaning, languages, held_out)
+    cleaner = Cleaner(data.cleaning, data.direction, held_out)
     reports = [CorpusReport(str(source)) for source in data.train]
     known = KnownPairs()
     origins: collections.deque[int] = collections.deque()  # of blocks under way
@@ -285,7 +217,7 @@ def clean_train(
                         reports[origin].drop("duplicate", _pair(rows[row]))
                     rows = [rows[row] for row in np.flatnonzero(~seen)]
             spool.write(rows, origin)
-    _check_unchanged(files)
+    check_unchanged(files)
     report = SplitReport("train", reports)
     if not len(spool):
         names = ", ".join(map(str, data.train))
@@ -317,7 +249,7 @@ def _prepare_train(
         blocks = spool.blocks("tokenizing")
         if not spool.on_disk:
             tokenized = []
-            for pairs, reports in ordered_map(tokenize, blocks):
+            for pairs, reports in ordered_map(tokenize, blocks, alone=2):
                 tokenized.append(pairs)
                 add_reports(reports, report)
             _check_some_left(report)
@@ -328,7 +260,7 @@ def _prepare_train(
 
         def dealt():
             deal = ShardDealer(tokenize, count)
-            for records, indices, reports in ordered_map(deal, blocks, alone=1):
+            for records, indices, reports in ordered_map(deal, blocks, alone=2):
                 yield records, indices
                 add_reports(reports, report)
 

@@ -36,7 +36,8 @@ class Corpus(NamedTuple):
     shards: list[Path] | TokenizedPairs
     weights: list[float]  # of each source: times a pair is seen in an epoch
 
-    def __len__(self) -> int:
+    @property
+    def num_pairs(self) -> int:
         return sum(map(len, self.indices))
 
 
@@ -54,6 +55,7 @@ def in_memory(pairs: TokenizedPairs, weights: list[float]) -> Corpus:
 
 
 def number_of_shards(num_pairs: int) -> int:
+    """How many files a corpus goes into."""
     return min(MAX_SHARDS, -(-num_pairs // PAIRS_PER_SHARD))
 
 

@@ -5,25 +5,21 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from xml.etree import ElementTree
 
 from tfxformer.errors import InputError
-from training import tfds_source
+from tfxformer.lines import decode_block
+from training import tfds_source, tmx
 from training.config import DataConfig, Source
 from training.files import (
     ReadProgress,
-    decode_block,
     find_aligned,
     find_files,
-    open_binary,
     read_blocks,
     read_raw_blocks,
 )
 from training.report import CorpusReport, Pair
 
 ROWS = 8192  # of sources that come pair by pair
-XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-NATIVE_CODE = ("bpt", "ept", "it", "ph", "ut", "sub")  # TMX 1.4, Content Markup
 
 
 class Rows(NamedTuple):
@@ -71,14 +67,10 @@ class UndecodedRows(NamedTuple):
 
 
 def read_rows(
-    source: Source,
-    data: DataConfig,
-    split: str,
-    report: CorpusReport,
-    progress: ReadProgress | None = None,
+    source: Source, data: DataConfig, split: str, report: CorpusReport
 ) -> Iterator[Rows]:
     """Like `read_undecoded`, all decoded."""
-    for rows in read_undecoded(source, data, split, report, progress):
+    for rows in read_undecoded(source, data, split, report, ReadProgress()):
         yield rows.decode()
 
 
@@ -87,7 +79,7 @@ def read_undecoded(
     data: DataConfig,
     split: str,
     report: CorpusReport,
-    progress: ReadProgress | None = None,
+    progress: ReadProgress,
 ) -> Iterator[Rows | UndecodedRows]:
     """Reads one source of a recipe, some thousand pairs at a time.
 
@@ -96,7 +88,7 @@ def read_undecoded(
         data: the recipe's `data`: folder, languages, direction.
         split: "train", "valid" or "test".
         report: counts what is read, and rows that are not pairs.
-        progress: a `ReadProgress`, or None.
+        progress: a `ReadProgress`.
 
     Yields:
         Rows, with source and target swapped if `data.reverse`; to be
@@ -106,7 +98,7 @@ def read_undecoded(
         InputError: if the source is damaged, saying where.
         OSError: if a file cannot be read.
     """
-    folder, progress = data.folder, progress or ReadProgress()
+    folder = data.folder
     rows: Iterator[Rows | UndecodedRows]
     if source.source is not None and source.target is not None:
         aligned = find_aligned(source.source, source.target, folder)
@@ -139,8 +131,8 @@ def read_undecoded(
             rows = _read_aligned(*paths, progress)
         else:
             builder, part = tfds_source.open_dataset(source.tfds, folder, split)
-            rows = itertools.starmap(
-                Rows, tfds_source.read_dataset(builder, part, data.languages)
+            rows = in_rows(
+                tfds_source.read_dataset(builder, part, data.languages)
             )
     else:
         from training.phrasebook import generate
@@ -307,7 +299,9 @@ def _read_tmx(
 ) -> Iterator[Rows]:
     seen: set[str] = set()
     found = False
-    for rows in in_rows(_tmx_pairs(path, languages, seen, report, progress)):
+    for rows in in_rows(
+        tmx.read_pairs(path, languages, seen, report, progress)
+    ):
         found = True
         yield rows
     if not found:
@@ -316,79 +310,3 @@ def _read_tmx(
             f"{path}: no unit in both {languages[0]} and {languages[1]} "
             f"(data.languages); languages in it: {known}"
         )
-
-
-def _tmx_pairs(path, languages, seen, report, progress) -> Iterator[Pair]:
-    with open_binary(path) as (file, raw):
-        body: ElementTree.Element | None = None
-        try:
-            for event, element in ElementTree.iterparse(file, ("start", "end")):
-                tag = _tag(element)
-                if event == "start":
-                    if body is None and tag != "tmx":
-                        raise InputError(
-                            f"{path}: not TMX: it starts with <{tag}>"
-                        )
-                    if tag in ("tmx", "body"):
-                        body = element
-                elif tag == "tu" and body is not None:
-                    variants = _variants(element, seen)
-                    pair = [_variant(variants, code) for code in languages]
-                    if None in pair:
-                        report.read += 1
-                        some = next(iter(variants.values()), "")
-                        report.drop("not in both languages", (some, ""))
-                    else:
-                        yield pair[0], pair[1]
-                    body.clear()  # or the whole file piles up
-                    progress.report(path, raw.tell())
-        except InputError:
-            raise
-        # An unknown encoding is one of the latter two.
-        except (
-            ElementTree.ParseError,
-            RecursionError,
-            ValueError,
-            LookupError,
-        ) as error:
-            raise InputError(f"{path}: not well-formed XML: {error}") from None
-
-
-def _tag(element: ElementTree.Element) -> str:
-    """The name of an element, without a namespace."""
-    return str(element.tag).rpartition("}")[2]
-
-
-def _variants(unit: ElementTree.Element, seen: set[str]) -> dict[str, str]:
-    """The text of a unit by language, the first of each."""
-    variants: dict[str, str] = {}
-    for variant in unit.iter():
-        if _tag(variant) != "tuv":
-            continue
-        code = variant.get(XML_LANGUAGE) or variant.get("lang") or ""
-        segment = next((e for e in variant if _tag(e) == "seg"), None)
-        seen.add(code)
-        if segment is not None:
-            code = code.lower().replace("_", "-")
-            variants.setdefault(code, _segment_text(segment))
-    return variants
-
-
-def _variant(variants: dict[str, str], code: str) -> str | None:
-    """The text in a language: `en` is also what `en-US` is."""
-    code = code.lower().replace("_", "-")
-    exact = variants.get(code)
-    regional = (
-        text for other, text in variants.items() if other.startswith(f"{code}-")
-    )
-    return exact if exact is not None else next(regional, None)
-
-
-def _segment_text(segment: ElementTree.Element) -> str:
-    """The text of a segment without the formatting inside it."""
-    for element in list(segment.iter()):
-        if _tag(element) in NATIVE_CODE:  # not <hi>, which marks up text
-            tail = element.tail
-            element.clear()
-            element.tail = tail
-    return "".join(segment.itertext())

@@ -41,7 +41,6 @@ class Spool:
         self.counts = [0] * num_sources  # of pairs
         self.memory = memory
         self.bytes = 0
-        self.on_disk = False
         self._file: IO[bytes] = io.BytesIO()
         self._lock: IO[bytes] | None = None
 
@@ -58,6 +57,10 @@ class Spool:
 
     def __len__(self) -> int:
         return sum(self.counts)
+
+    @property
+    def on_disk(self) -> bool:
+        return not isinstance(self._file, io.BytesIO)
 
     def write(self, rows: list[str], origin: int) -> None:
         """Adds rows of one source.
@@ -87,7 +90,7 @@ class Spool:
         assert isinstance(self._file, io.BytesIO)
         file = open(self.folder / "clean.tsv", "w+b")  # noqa: SIM115
         file.write(self._file.getbuffer())
-        self._file, self.on_disk = file, True
+        self._file = file
 
     def blocks(self, what: str) -> Iterator[Block]:
         """Reads the text, with a bar.

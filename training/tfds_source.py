@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from tfxformer.errors import InputError
 from tfxformer.quiet import import_tensorflow
+from training.report import Pair
 
-ROWS = 8192
+ROWS = 1024  # read at a time
 SPLITS = {
     "train": ("train",),
     "valid": ("validation", "valid", "dev"),
@@ -193,7 +194,7 @@ def dataset_files(builder: Any) -> list[Path]:
 
 def read_dataset(
     builder: Any, part: str, languages: tuple[str, str] | None
-) -> Iterator[tuple[list[str], list[str]]]:
+) -> Iterator[Pair]:
     """Reads a split.
 
     Args:
@@ -203,7 +204,7 @@ def read_dataset(
             the dataset names.
 
     Yields:
-        Tuples of lists of strings, source and target.
+        Tuples (source sentence, target sentence).
 
     Raises:
         InputError: if a language is missing, naming those that there are.
@@ -224,11 +225,8 @@ def read_dataset(
     try:
         dataset = builder.as_dataset(split=part, shuffle_files=False)
         for batch in tfds.as_numpy(dataset.batch(ROWS)):
-            source, target = (
-                [text.decode("utf-8").replace("\n", " ") for text in batch[key]]
-                for key in keys
-            )
-            yield source, target
+            for source, target in zip(*(batch[k] for k in keys), strict=True):
+                yield source.decode("utf-8"), target.decode("utf-8")
     except (tf.errors.OpError, OSError, ValueError) as error:
         raise InputError(
             f"tfds: {name}, {part}: {_first_line(error)}"

@@ -20,7 +20,8 @@ class TokenizedPairs(NamedTuple):
     target_lengths: np.ndarray
     origins: np.ndarray  # int32 (M,), which source of the recipe
 
-    def __len__(self) -> int:
+    @property
+    def num_pairs(self) -> int:
         return len(self.origins)
 
     def take(self, rows: np.ndarray) -> "TokenizedPairs":
@@ -43,7 +44,7 @@ class TokenizedPairs(NamedTuple):
     def to_record(self) -> bytes:
         """All of them as little-endian int32: M, M source lengths, M target
         lengths, M origins, source ids, target ids."""
-        count = np.array([len(self)])
+        count = np.array([self.num_pairs])
         parts = (
             count,
             self.source_lengths,
@@ -115,30 +116,45 @@ class PairTokenizer:
             Tuple of `TokenizedPairs` and a `CorpusReport` for each source:
             what was kept and dropped.
         """
+        return self.drop_useless(block, self.tokenize(block))
+
+    def tokenize(self, block: Block) -> TokenizedPairs:
+        """The ids of all pairs of a block."""
         text = b"".join(block.lines).decode().removesuffix("\n")
         cells = text.replace("\n", "\t").split("\t")
-        sides = cells[::2], cells[1::2]
-        ids, lengths = [], []
-        for tokenizer, side in zip(self.tokenizers, sides, strict=True):
-            flat, count = _flatten(tokenizer.tokenize(side))
-            ids.append(flat)
-            lengths.append(count)
-        tokenized = TokenizedPairs(
-            ids[0], ids[1], lengths[0], lengths[1], block.origins
+        source_ids, source_lengths = _flatten(
+            self.tokenizers[0].tokenize(cells[::2])
         )
-        reasons = dict(self._useless(*lengths))
+        target_ids, target_lengths = _flatten(
+            self.tokenizers[1].tokenize(cells[1::2])
+        )
+        return TokenizedPairs(
+            source_ids,
+            target_ids,
+            source_lengths,
+            target_lengths,
+            block.origins,
+        )
+
+    def drop_useless(
+        self, block: Block, pairs: TokenizedPairs
+    ) -> tuple[TokenizedPairs, list[CorpusReport]]:
+        """What is left of a block, and the reports: see `__call__`."""
+        reasons = dict(
+            self._useless(pairs.source_lengths, pairs.target_lengths)
+        )
         reports = [CorpusReport() for _ in range(self.num_sources)]
         for row, reason in sorted(reasons.items()):
-            pair = (sides[0][row], sides[1][row])
-            reports[block.origins[row]].drop(reason, pair)
+            source, target = block.lines[row].decode()[:-1].split("\t")
+            reports[block.origins[row]].drop(reason, (source, target))
         if reasons:
-            keep = np.ones(len(tokenized), bool)
+            keep = np.ones(pairs.num_pairs, bool)
             keep[list(reasons)] = False
-            tokenized = tokenized.take(np.flatnonzero(keep))
-        kept = np.bincount(tokenized.origins, minlength=self.num_sources)
+            pairs = pairs.take(np.flatnonzero(keep))
+        kept = np.bincount(pairs.origins, minlength=self.num_sources)
         for report, count in zip(reports, kept.tolist(), strict=True):
             report.kept = count
-        return tokenized, reports
+        return pairs, reports
 
     def _useless(self, sources, targets) -> Iterator[tuple[int, str]]:
         shorter, longer = (
@@ -189,7 +205,7 @@ class ShardDealer:
         """
         pairs, reports = self.tokenize(block)
         random = np.random.default_rng(block.number)
-        rows = random.permutation(len(pairs))
+        rows = random.permutation(pairs.num_pairs)
         parts = [
             pairs.take(part) for part in np.array_split(rows, self.num_shards)
         ]

@@ -258,7 +258,7 @@ def _check_free(recipe: Recipe, folder: Path, incomplete: Path) -> None:
         raise InputError(f"output: {recipe.output} is not a folder")
     for path in (folder, incomplete):
         if path.exists() and not recipe.overwrite:
-            what = "is a training that did not end"
+            what = "is a training that has not ended"
             raise InputError(
                 f"{path} {'exists' if path == folder else what}; give another "
                 "name=..., or overwrite=true"

@@ -220,9 +220,8 @@ def _in_report(report: CorpusReport, data: DataConfig) -> Iterator[str]:
 
 def _swapped(report: CorpusReport, data: DataConfig) -> bool:
     """Whether the dropped pairs would be right the other way round."""
-    assert data.languages is not None  # or nothing is of a wrong script
-    languages = data.languages[::-1] if data.reverse else data.languages
-    wrong_source, wrong_target = map(script_of, languages)
+    assert data.direction is not None  # or nothing is of a wrong script
+    wrong_source, wrong_target = map(script_of, data.direction)
     return all(
         not wrong_source(target) and not wrong_target(source)
         for source, target in report.examples["wrong script"]
