@@ -77,16 +77,17 @@ def train(path: Path, epochs: int, ends) -> None:
     prepared = prepare(recipe)
     ends.put(("preparing", time.time()))
     import_tensorflow()
-    from tfxformer.metrics import TokenAccuracy
+    from training.batches import BatchPlan
+    from training.build import compile_model, model_arguments
     from training.dataset import training_dataset
-    from training.train import compile_model, model_arguments
 
-    arguments = model_arguments(recipe, *prepared.tokenizers)
-    model = compile_model(recipe, arguments, TokenAccuracy())
-    batches, steps = training_dataset(
-        prepared.train, recipe.training.max_tokens, recipe.seed
+    plan = BatchPlan(prepared.train, recipe.training.max_tokens, recipe.seed)
+    steps = plan.count(0)
+    arguments = model_arguments(
+        recipe, *(t.vocabulary_size for t in prepared.tokenizers)
     )
-    batches = iter(batches)
+    model = compile_model(recipe, arguments, steps)
+    batches = iter(training_dataset(plan))
     for epoch in range(epochs):
         for step in range(steps):
             inputs, labels = next(batches)

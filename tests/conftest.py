@@ -1,9 +1,11 @@
 """A small run, trained and exported once for all tests."""
 
 import contextlib
+import fcntl
 import importlib
 import io
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,7 +35,8 @@ model:
   dropout: 0.0
   normalize_first: true
 training:
-  epochs: 60
+  epochs: 6
+  steps_per_epoch: 160  # ten times through the text
   max_tokens: 100
   peak_rate: 0.003
   warmup_steps: 100
@@ -106,8 +109,27 @@ def corpus_folder(tmp_path_factory, pairs):
 
 
 @pytest.fixture(scope="session")
-def run_folder(corpus_folder):
-    """A run that has learnt its sixty pairs by heart."""
+def run_folder(corpus_folder, tmp_path_factory):
+    """A run that has learnt its sixty pairs by heart, of each process's own.
+
+    Several processes that run tests train it only once between them.
+    """
+    run = corpus_folder / "runs" / "toy"
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        train_toy(corpus_folder)
+        return run
+    shared = tmp_path_factory.getbasetemp().parent / "toy"
+    with open(shared.with_suffix(".lock"), "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not shared.exists():
+            train_toy(corpus_folder)
+            shutil.copytree(run, shared)
+            return run
+    shutil.copytree(shared, run)
+    return run
+
+
+def train_toy(corpus_folder):
     process = command(
         "-m",
         "training",
@@ -116,7 +138,6 @@ def run_folder(corpus_folder):
         f"output={corpus_folder / 'runs'}",
     )
     assert process.returncode == 0, process.stderr.decode()
-    return corpus_folder / "runs" / "toy"
 
 
 @pytest.fixture(scope="session")

@@ -13,16 +13,14 @@ import tensorflow as tf
 from tfxformer import InputError, TokenCrossEntropy, Tokenizer, Transformer
 from training.batches import BatchPlan, plan_batches
 from training.config import DataConfig, Source
-from training.dataset import (
-    Resampling,
-    training_dataset,
-    validation_dataset,
-)
+from training.dataset import training_dataset, validation_dataset
 from training.phrasebook import generate
+from training.resampling import Resampling
 from training.shards import Corpus, explain_damage, in_memory, write_shards
 from training.tokens import (
     Block,
     PairTokenizer,
+    ShardDealer,
     TokenizedPairs,
     concatenate,
     index,
@@ -57,6 +55,12 @@ def numbered_pairs(count=50, seed=0, origins=None):
     return tokenized(*sides, origins)
 
 
+def training(corpus, max_tokens, seed, **options):
+    """The dataset and the number of batches in an epoch."""
+    plan = BatchPlan(corpus, max_tokens, seed)
+    return training_dataset(plan, **options), plan.count(0)
+
+
 def corpus(count=50, weights=(1.0,), origins=None):
     return in_memory(numbered_pairs(count, origins=origins), list(weights))
 
@@ -75,6 +79,23 @@ def sharded(tmp_path):
         3,
     )
     return Corpus(indices, paths, [1.0])
+
+
+def test_each_shard_is_a_sample_of_each_block():
+    pairs = numbered_pairs(50)
+    deal = ShardDealer(lambda block: (pairs, []), 7)
+    with_one_more = set()
+    for number in range(20):
+        records, indices, _ = deal(Block(number, [], np.zeros(0, np.int32)))
+        lengths = [len(part) for part in indices]
+        assert sorted(lengths) == [7] * 6 + [8]
+        with_one_more.add(lengths.index(8))
+        numbers = np.frombuffer(records[0], np.int32)
+        count = numbers[0]
+        starts = np.cumsum(numbers[1 : 1 + count]) - numbers[1 : 1 + count]
+        dealt = numbers[1 + 3 * count :][starts] - 4
+        assert (np.diff(dealt) != 1).any()
+    assert len(with_one_more) > 3
 
 
 def numbers(batches):
@@ -111,7 +132,7 @@ def test_an_epoch_holds_each_pair_once_and_the_next_another_order(
     kind, sharded
 ):
     some, count = (corpus(), 50) if kind == "memory" else (sharded, 90)
-    data, steps = training_dataset(some, max_tokens=60, seed=3)
+    data, steps = training(some, max_tokens=60, seed=3)
     epochs = numbers(data.take(2 * steps))
     first, second = epochs[:steps], epochs[steps:]
     for epoch in (first, second):
@@ -125,7 +146,7 @@ def test_shards_come_in_another_order_and_ids_are_those_written(sharded):
     starts = np.cumsum(pairs.target_lengths) - pairs.target_lengths
     orders = set()
     for epoch in range(4):
-        data, steps = training_dataset(sharded, 60, seed=3)
+        data, steps = training(sharded, 60, seed=3)
         batches = list(data.skip(epoch * steps).take(steps))
         order = [batch[0] % 3 for batch in numbers(batches)]
         orders.add(tuple(dict.fromkeys(order)))
@@ -143,7 +164,7 @@ def test_shards_come_in_another_order_and_ids_are_those_written(sharded):
 
 def test_the_seed_decides():
     def order(seed):
-        data, steps = training_dataset(corpus(), max_tokens=60, seed=seed)
+        data, steps = training(corpus(), max_tokens=60, seed=seed)
         return numbers(data.take(steps))
 
     assert order(1) == order(1)
@@ -161,8 +182,8 @@ def test_a_position_is_found_again(sharded, weights, start):
     if weights != [1.0, 1.0]:
         pairs = numbered_pairs(90, origins=[0, 1] * 45)
         some = in_memory(pairs, weights)
-    data, _ = training_dataset(some, 40, seed=5)
-    resumed, _ = training_dataset(some, 40, seed=5, start=start)
+    data, _ = training(some, 40, seed=5)
+    resumed, _ = training(some, 40, seed=5, start=start)
     assert numbers(data.skip(start).take(9)) == numbers(resumed.take(9))
 
 
@@ -170,7 +191,7 @@ def test_weights_say_how_often_a_pair_is_seen():
     origins = [0, 1, 2] * 30
     some = corpus(90, weights=[1.0, 2.5, 0.25], origins=origins)
     plan = BatchPlan(some, 60, seed=1)
-    data, _ = training_dataset(some, 60, seed=1)
+    data, _ = training(some, 60, seed=1)
     batches = iter(numbers(data.take(sum(map(plan.count, range(4))))))
     total = collections.Counter()
     for epoch in range(4):
@@ -185,10 +206,10 @@ def test_weights_say_how_often_a_pair_is_seen():
     assert next(batches, None) is None
 
 
-def test_workers_share_each_batch(sharded):
-    whole, steps = training_dataset(sharded, 60, seed=2)
+def test_replicas_share_each_batch(sharded):
+    whole, steps = training(sharded, 60, seed=2)
     shares = [
-        training_dataset(sharded, 60, seed=2, worker=i, num_workers=3)
+        training(sharded, 60, seed=2, replica=i, num_replicas=3)
         for i in range(3)
     ]
     assert {share_steps for _, share_steps in shares} == {steps}
@@ -198,7 +219,7 @@ def test_workers_share_each_batch(sharded):
         found = []
         for (sources, inputs), labels in some:
             assert len(sources) == len(inputs) == len(labels) >= 1
-            if not labels.numpy().any():  # nothing was left for this worker
+            if not labels.numpy().any():  # nothing was left for this one
                 assert len(labels) == 1 and not sources.numpy().any()
                 assert not inputs.numpy().any()
                 empty += 1
@@ -206,6 +227,30 @@ def test_workers_share_each_batch(sharded):
                 found += numbers([(None, labels)])[0]
         assert sorted(found) == sorted(batch)
     assert empty
+
+
+def test_several_batches_in_an_element(sharded):
+    plain, steps = training(sharded, 60, seed=2)
+    three, _ = training(sharded, 60, seed=2, accumulate=3)
+    resumed, _ = training(sharded, 60, seed=2, accumulate=3, start=2)
+    batches = iter(plain)
+    elements = list(three.take(steps))
+    for element in elements:
+        for number in range(3):
+            (sources, inputs), labels = next(batches)
+            np.testing.assert_array_equal(
+                element[0][0][number].to_tensor(), sources
+            )
+            np.testing.assert_array_equal(
+                element[0][1][number].to_tensor(), inputs
+            )
+            np.testing.assert_array_equal(
+                element[1][number].to_tensor(), labels
+            )
+    first = next(iter(resumed))
+    np.testing.assert_array_equal(
+        first[1].to_tensor(), elements[2][1].to_tensor()
+    )
 
 
 def test_batches_keep_to_the_budget():
@@ -222,6 +267,22 @@ def test_batches_keep_to_the_budget():
     for batch, following in itertools.pairwise(ordered):
         grown = (len(batch) + 1) * min(longest[i] for i in following)
         assert grown > 40
+
+
+def test_a_batch_may_be_exactly_full():
+    lengths = np.array([10, 10, 10, 10])
+    columns = np.stack([lengths, lengths, 0 * lengths], axis=1)
+    batches = plan_batches(columns, [1.0], 0, [0, 0], 40)
+    assert batches.row_lengths().numpy().tolist() == [4]
+
+
+def test_shards_with_the_same_lengths_are_shuffled_differently():
+    pairs = numbered_pairs(50)
+    plan = BatchPlan(Corpus([index(pairs)] * 2, [], [1.0]), 60, seed=1)
+    lengths = index(pairs).astype(np.int32)
+    first, second = (plan.batches(0, shard, lengths) for shard in range(2))
+    assert first.to_list() != second.to_list()
+    assert first.to_list() == plan.batches(0, 0, lengths).to_list()
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +304,7 @@ def phrasebook(phrasebook_tokenizer):
 
 @pytest.mark.parametrize("max_tokens", [1024, 4096])
 def test_nine_positions_in_ten_are_real_tokens(phrasebook, max_tokens):
-    data, steps = training_dataset(phrasebook, max_tokens, seed=1)
+    data, steps = training(phrasebook, max_tokens, seed=1)
     real = positions = 0
     for (sources, _), labels in data.take(steps):
         for ids in (sources.numpy(), labels.numpy()):
@@ -255,10 +316,10 @@ def test_nine_positions_in_ten_are_real_tokens(phrasebook, max_tokens):
 def test_sentences_are_split_anew_each_time(phrasebook, phrasebook_tokenizer):
     tokenizer, _ = phrasebook_tokenizer
     resampling = Resampling((tokenizer, tokenizer), 0.2, 64)
-    plain, _ = training_dataset(phrasebook, 1024, seed=1)
+    plain, _ = training(phrasebook, 1024, seed=1)
 
     def sampled(start=0):
-        data, _ = training_dataset(
+        data, _ = training(
             phrasebook, 1024, seed=1, start=start, resampling=resampling
         )
         return data.take(4)
@@ -296,6 +357,14 @@ def test_a_longer_split_than_the_model_takes_is_not_used(phrasebook_tokenizer):
     assert len(ids) == new_lengths.sum()
 
 
+def test_a_pair_of_padding_stays_padding(phrasebook_tokenizer):
+    tokenizer, _ = phrasebook_tokenizer
+    resampling = Resampling((tokenizer, tokenizer), 0.1, 64)
+    nothing = [np.zeros(0, np.int32), np.zeros(1, np.int64)]
+    ids, lengths, *_ = resampling(np.array([1, 2]), *nothing, *nothing)
+    assert ids.tolist() == [] and lengths.tolist() == [0]
+
+
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
@@ -305,7 +374,7 @@ def test_a_longer_split_than_the_model_takes_is_not_used(phrasebook_tokenizer):
     ids=["zeros", "removed"],
 )
 def test_a_shard_that_is_harmed_while_it_is_used(sharded, harm, words):
-    data, _ = training_dataset(sharded, 60, seed=3)
+    data, _ = training(sharded, 60, seed=3)
     for path in sharded.shards:
         harm(path)
     with pytest.raises(InputError) as error, explain_damage(sharded):
@@ -340,7 +409,7 @@ def test_batches_through_a_data_service(sharded):
     )
     with process:
         address = process.stdout.readline().strip()
-        data, steps = training_dataset(sharded, 60, seed=3, service=address)
+        data, steps = training(sharded, 60, seed=3, service=address)
         batches = list(itertools.islice(data, 4 * steps))
         process.stdin.close()
         process.terminate()
@@ -350,6 +419,10 @@ def test_batches_through_a_data_service(sharded):
     assert set(seen) == set(range(90))
     # The two are not equally quick: one may be in its third epoch.
     assert max(seen.values()) - min(seen.values()) <= 2
+    # An epoch is made by one of them: no batch comes twice.
+    plain, _ = training(sharded, 60, seed=3)
+    local = collections.Counter(map(tuple, numbers(plain.take(8 * steps))))
+    assert collections.Counter(map(tuple, numbers(batches))) <= local
 
 
 def test_memory_does_not_grow_from_epoch_to_epoch(tmp_path):
@@ -361,7 +434,7 @@ def test_memory_does_not_grow_from_epoch_to_epoch(tmp_path):
         tmp_path,
         3,
     )
-    data, steps = training_dataset(Corpus(indices, paths, [1.0]), 4096, seed=1)
+    data, steps = training(Corpus(indices, paths, [1.0]), 4096, seed=1)
     batches, resident = iter(data), []
     for _ in range(5):
         tokens = sum(int(tf.size(next(batches)[1])) for _ in range(steps))
@@ -373,7 +446,7 @@ def test_memory_does_not_grow_from_epoch_to_epoch(tmp_path):
 
 
 def test_fit_compiles_one_step_for_all_lengths(monkeypatch):
-    data, steps = training_dataset(corpus(200), max_tokens=40, seed=0)
+    data, steps = training(corpus(200), max_tokens=40, seed=0)
     shapes = {tuple(labels.shape) for _, labels in data.take(steps)}
     assert len(shapes) > 10
     model = Transformer(210, 1, 2, 8, 16)

@@ -1,4 +1,4 @@
-"""Tests of token accuracy and perplexity."""
+"""Tests of token loss, accuracy and perplexity."""
 
 import keras
 import numpy as np
@@ -8,7 +8,7 @@ import reference
 import tfxformer
 
 LABELS = np.array([[1, 2, 0], [3, 0, 0]])
-METRICS = [tfxformer.TokenAccuracy, tfxformer.Perplexity]
+METRICS = [tfxformer.TokenAccuracy, tfxformer.TokenLoss, tfxformer.Perplexity]
 
 
 def favouring(token_ids):
@@ -42,6 +42,16 @@ def test_perplexity_equals_numpy():
     perplexity = updated(tfxformer.Perplexity(), (LABELS, logits))
     expected = np.exp(losses[LABELS != 0].mean())
     assert perplexity == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_smoothed_loss_equals_numpy():
+    logits = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
+    losses = reference.smoothed_cross_entropy(LABELS, logits, 0.2)
+    metric = tfxformer.TokenLoss(0.2)
+    loss = updated(metric, (LABELS, logits))
+    assert loss == pytest.approx(losses[LABELS != 0].mean(), rel=1e-5)
+    copy = tfxformer.TokenLoss.from_config(metric.get_config())
+    assert updated(copy, (LABELS, logits)) == loss
 
 
 @pytest.mark.parametrize("metric_class", METRICS)

@@ -670,6 +670,7 @@ NO_LAYERS = {
     tfxformer.WarmupSchedule,
     tfxformer.TokenCrossEntropy,
     tfxformer.TokenAccuracy,
+    tfxformer.TokenLoss,
     tfxformer.Perplexity,
 }
 

@@ -44,6 +44,25 @@ def test_the_peak_can_be_given():
     np.testing.assert_allclose(rates, expected, rtol=1e-5)
 
 
+def test_a_linear_and_a_cosine_decay_end_at_zero():
+    arguments = {"peak_rate": 0.8, "warmup_steps": 4, "total_steps": 11}
+    updates = [1, 2, 4, 8, 11, 12, 13, 1000]
+    linear = tfxformer.WarmupSchedule(**arguments, decay="linear")
+    np.testing.assert_allclose(
+        linear(np.array(updates) - 1),
+        [0.2, 0.4, 0.8, 0.4, 0.1, 0, 0, 0],
+        rtol=1e-5,
+        atol=1e-9,
+    )
+    cosine = tfxformer.WarmupSchedule(**arguments, decay="cosine")
+    np.testing.assert_allclose(
+        cosine(np.array(updates) - 1),
+        [0.2, 0.4, 0.8, 0.4, 0.4 * (1 - np.cos(np.pi / 8)), 0, 0, 0],
+        rtol=1e-5,
+        atol=1e-7,
+    )
+
+
 @pytest.mark.parametrize(
     "step",
     [0, 0.0, np.int64(0), tf.constant(0), tf.constant(0, "int64"),
@@ -70,6 +89,24 @@ def test_a_vector_of_steps_gives_a_vector_of_rates(dtype):
         ({"hidden_dim": 8, "peak_rate": 0.1}, "hidden_dim=8, peak_rate=0.1"),
         ({"hidden_dim": 8, "warmup_steps": 0}, "warmup_steps=0"),
         ({"peak_rate": 0.1, "factor": 2.0}, "factor=2.0, peak_rate=0.1"),
+        ({"peak_rate": 0.1, "decay": "steps"}, "decay='steps'"),
+        (
+            {"peak_rate": 0.1, "decay": "linear"},
+            "decay='linear', total_steps=None",
+        ),
+        (
+            {"peak_rate": 0.1, "total_steps": 9},
+            "decay='inverse_square_root', total_steps=9",
+        ),
+        (
+            {
+                "peak_rate": 0.1,
+                "warmup_steps": 9,
+                "decay": "cosine",
+                "total_steps": 9,
+            },
+            "warmup_steps=9, total_steps=9",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(arguments, received):
@@ -82,8 +119,10 @@ def test_bad_arguments_are_refused(arguments, received):
     [
         {"hidden_dim": 8, "warmup_steps": 9, "factor": 0.5},
         {"peak_rate": 0.25, "warmup_steps": 9},
+        {"peak_rate": 0.2, "warmup_steps": 9, "decay": "cosine",
+         "total_steps": 20},
     ],
-)
+)  # fmt: skip
 def test_config_round_trip(arguments):
     schedule = tfxformer.WarmupSchedule(**arguments)
     config = keras.saving.serialize_keras_object(schedule)

@@ -1,54 +1,21 @@
 """Every form of parallel text, and recipes that name it wrongly."""
 
 import gzip
-import importlib.resources.abc
-import importlib.util
 import json
 import lzma
-import sys
-from types import SimpleNamespace
-from unittest import mock
+import tracemalloc
 
 import pytest
 from backports import zstd
+from parallel_text import EN_ES, read, refusal, write
 
 from tfxformer import InputError
 from training import files
-from training.config import DataConfig, Source, read_recipe
+from training.config import DataConfig, Source
 from training.report import CorpusReport
-from training.sources import read_rows, source_files
+from training.sources import read_rows
 
 FOUR = [("one", "uno"), ("two", "dos"), ("three", "tres"), ("four", "cuatro")]
-EN_ES = ("en", "es")
-
-
-def read(folder, split="train", languages=EN_ES, reverse=False, **source):
-    source = Source(**source)
-    data = DataConfig(
-        train=[source],
-        valid=[source],
-        folder=str(folder),
-        languages=languages,
-        reverse=reverse,
-    )
-    report = CorpusReport()
-    pairs = []
-    for rows in read_rows(source, data, split, report):
-        pairs += zip(*rows, strict=True)
-    return pairs, report
-
-
-def refusal(folder, **source):
-    with pytest.raises(InputError) as error:
-        read(folder, **source)
-    return " ".join(str(error.value).split())  # as commands print it
-
-
-def write(folder, **contents):
-    for name, content in contents.items():
-        if isinstance(content, str):
-            content = content.encode()
-        (folder / name.replace("_", ".")).write_bytes(content)
 
 
 def column(pairs, index):
@@ -445,286 +412,18 @@ def test_the_phrasebook(tmp_path, reverse):
     assert report.read == 500
 
 
-# TensorFlow Datasets
-
-
-@pytest.fixture
-def translations(tmp_path):
-    folder = tmp_path / "made"
-    folder.mkdir()
-    for split in ("train", "validation", "test"):
-        for language, word in (("en", "one"), ("es", "uno")):
-            path = folder / f"{language}.{split}.txt"
-            path.write_text(f"{word} {split}\nx\n", encoding="utf-8")
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("name", "split", "part"),
-    [
-        ("made", "train", "train"),
-        ("made", "valid", "validation"),
-        ("made", "test", "test"),
-        ("made:test", "train", "test"),
-    ],
-)
-def test_a_folder_of_translations(translations, name, split, part):
-    pairs, report = read(translations, split, tfds=name)
-    assert pairs == [(f"one {part}", f"uno {part}"), ("x", "x")]
-    assert report.read == 2
-
-
-@pytest.mark.parametrize(
-    ("languages", "reverse", "pair"),
-    [
-        (("es", "en"), False, ("uno train", "one train")),
-        (("EN", "Es"), False, ("one train", "uno train")),
-        (("en", "es"), True, ("uno train", "one train")),
-    ],
-)
-def test_the_languages_of_a_folder(translations, languages, reverse, pair):
-    pairs, _ = read(
-        translations, languages=languages, reverse=reverse, tfds="made"
-    )
-    assert pairs[0] == pair
-
-
-@pytest.mark.parametrize(
-    ("name", "languages", "words"),
-    [
-        ("made:dev", EN_ES, ["no split dev", "test, train, validation"]),
-        ("made", ("en", "fr"), ["no fr", "data.languages", "en, es"]),
-        ("made", None, ["data.languages", "which two of en, es"]),
-        ("empty", EN_ES, ["empty", "en.train.txt"]),
-        ("none", EN_ES, ["none: no such dataset", "LANGUAGE.SPLIT.txt"]),
-        ("none/de-en", EN_ES, ["none/de-en: no such dataset"]),
-        (":train", EN_ES, ["NAME/CONFIG[:SPLIT]", ":train"]),
-        ("wmt14_translate/xx-en", EN_ES, ["wmt14_translate/xx-en", "config"]),
-    ],
-)
-def test_what_is_no_dataset(translations, name, languages, words):
-    (translations / "empty").mkdir()
-    message = refusal(translations, languages=languages, tfds=name)
-    for word in words:
-        assert word.lower() in message.lower()
-
-
-@pytest.mark.parametrize(
-    ("contents", "word"),
-    [
-        ({"en_train_txt": "a\nb\n", "es_train_txt": "x\n"}, "has 2 lines"),
-        (
-            {"en_train_txt": "a\n", "es_train_txt": b"\xe9\n"},
-            "es.train.txt:1: not UTF-8",
-        ),
-    ],
-)
-def test_damaged_translations(tmp_path, contents, word):
-    write(tmp_path, **contents)
-    assert word in refusal(tmp_path.parent, tfds=tmp_path.name)
-
-
-@pytest.mark.parametrize("other", ["README.md", ".DS_Store", "a.en.train.txt"])
-def test_other_files_beside_translations(translations, other):
-    (translations / "made" / other).write_text("x")
-    assert len(read(translations, tfds="made")[0]) == 2
-
-
-def test_translations_stay_aligned(tmp_path):
-    write(tmp_path, en_train_txt="a\u2028b\nc\n", es_train_txt="x\ny\x0cz\n")
-    pairs, _ = read(tmp_path.parent, tfds=tmp_path.name)
-    assert pairs == [("a\u2028b", "x"), ("c", "y\x0cz")]
-
-
-def test_a_split_in_one_language(translations):
-    (translations / "made" / "en.dev.txt").write_text("one\n")
-    assert "es" in refusal(translations, tfds="made:dev")
-
-
-@pytest.mark.parametrize("part", ["train[:1]", "train+test", "train[x]"])
-def test_parts_of_splits_of_a_folder(translations, part):
-    assert part in refusal(translations, tfds=f"made:{part}")
-
-
-def test_a_folder_at_home(translations, monkeypatch):
-    monkeypatch.setenv("HOME", str(translations))
-    assert len(read("elsewhere", tfds="~/made")[0]) == 2
-
-
-def test_the_files_of_a_folder(translations):
-    source = Source(tfds="made:test")
-    data = DataConfig(
-        [source], [source], languages=EN_ES, folder=str(translations)
-    )
-    names = {path.name for path in source_files(source, data, "train")}
-    assert names == {"en.test.txt", "es.test.txt"}
-
-
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory):
-    """The folder of a dataset as TensorFlow Datasets prepares it."""
-    import tensorflow_datasets as tfds
-
-    class Numbers(tfds.core.GeneratorBasedBuilder):
-        VERSION = tfds.core.Version("1.0.0")
-
-        def _info(self):
-            languages = ("en", "es-ES")
-            return tfds.core.DatasetInfo(
-                builder=self,
-                features=tfds.features.Translation(languages),
-                supervised_keys=languages,
-            )
-
-        def _split_generators(self, _):
-            return {"train": self._generate_examples()}
-
-        def _generate_examples(self):
-            for number in range(10):
-                yield number, {"en": f"{number}", "es-ES": f"n\n{number}"}
-
-    builder = Numbers(data_dir=tmp_path_factory.mktemp("tfds"))
-    backport = {"importlib_resources": importlib.resources}
-    with mock.patch.dict(sys.modules, backport):
-        builder.download_and_prepare()
-    return str(builder.data_path)
-
-
-def test_a_prepared_dataset(dataset):
-    pairs, _ = read(".", tfds=dataset)
-    assert sorted(pairs) == [(f"{n}", f"n {n}") for n in range(10)]
-    some, _ = read(".", tfds=f"{dataset}:train[:30%]", languages=None)
-    assert some == pairs[:3]
-    two, _ = read(".", tfds=f"{dataset}:train[:1]+train[3:5]", reverse=True)
-    assert two == [p[::-1] for p in (pairs[0], *pairs[3:5])]
-
-
-@pytest.mark.parametrize("part", ["train[x]", "train[:999%]", "train+none"])
-def test_no_such_part_of_a_dataset(dataset, part):
-    assert part in refusal(".", tfds=f"{dataset}:{part}")
-
-
-class Unreachable:
-    """A builder of TensorFlow Datasets on a machine without a network."""
-
-    def __init__(self, error):
-        self.error = error
-        self.info = SimpleNamespace(homepage="https://home.example/")
-
-    def download_and_prepare(self):
-        raise self.error
-
-
-@pytest.mark.parametrize(
-    ("error", "address"),
-    [
-        (OSError("no route to http://host.example/a.tgz (x)"), "host.example"),
-        (RuntimeError("broken\narchive"), "home.example"),
-    ],
-)
-def test_a_download_that_fails(tmp_path, monkeypatch, error, address):
-    import tensorflow_datasets as tfds
-
-    monkeypatch.setattr(tfds, "builder", lambda name: Unreachable(error))
-    message = refusal(tmp_path, tfds="wmt14_translate/de-en:train")
-    assert "wmt14_translate/de-en could not be downloaded from " in message
-    assert address in message and type(error).__name__ in message
-    assert "as source and target" in message and "LANGUAGE.SPLIT" in message
-    assert not list(tmp_path.iterdir())
-
-
-def test_what_datasets_need_to_be_downloaded_is_installed():
-    # TensorFlow Datasets imports it in `download_and_prepare`.
-    assert importlib.util.find_spec("importlib_resources")
-
-
-# Recipes
-
-GOOD = """
-name: good
-data:
-  train: [{source: a.en, target: a.es}, {tsv: b.tsv, weight: 2}]
-  valid: [{phrasebook: valid}]
-"""
-
-
-def recipe(folder, *assignments):
-    (folder / "recipe.yaml").write_text(GOOD, encoding="utf-8")
-    return read_recipe(str(folder / "recipe.yaml"), assignments)
-
-
-def test_a_recipe_lists_its_sources(tmp_path):
-    data = recipe(tmp_path).data
-    assert [str(source) for source in data.train] == [
-        "source: a.en",
-        "tsv: b.tsv",
-    ]
-    assert [source.weight for source in data.train] == [1, 2]
-    assert (data.test, data.languages, data.max_length) == ([], None, 128)
-
-
-def test_assignments_into_lists(tmp_path):
-    data = recipe(
-        tmp_path,
-        "data.train.1.tsv=x.tsv",
-        "data.train.1.columns=[3, 1]",
-        "data.train.0.target=c.es",
-        "data.valid=[{tsv: v.tsv}]",
-        "data.languages=[en, es]",
-        "data.languages.1=fr",
-        "data.cleaning.max_ratio=null",
-    ).data
-    assert data.train[1] == Source(tsv="x.tsv", columns=(3, 1), weight=2)
-    assert data.train[0] == Source(source="a.en", target="c.es")
-    assert data.valid == [Source(tsv="v.tsv")]
-    assert data.languages == ("en", "fr")
-    assert data.cleaning.max_ratio is None
-
-
-@pytest.mark.parametrize(
-    ("assignment", "words"),
-    [
-        ("data.train.0.tsv=x.tsv", ["data.train.0:", "2 given", "give one"]),
-        ("data.train=[{}]", ["data.train.0:", "0 given"]),
-        ("data.train=[{source: a}]", ["data.train.0:", "go together"]),
-        ("data.train.0.target=null", ["data.train.0:", "go together"]),
-        ("data.train=[{jsonl: a, columns: [1, 2]}]", ["columns goes with tsv"]),
-        ("data.train.1.fields=[a, b]", ["fields goes with jsonl, not tsv"]),
-        ("data.train.1.columns=[0, 1]", ["data.train.1.columns.0", "than 0"]),
-        ("data.train.1.columns=[1]", ["data.train.1.columns", "missing"]),
-        ("data.train.1.columns=[1, 2, 3]", ["data.train.1.columns", "3"]),
-        ("data.train.1.weight=0", ["data.train.1.weight", "than 0"]),
-        ("data.train.1.weight=.inf", ["data.train.1.weight", "1000"]),
-        ("data.train={tsv: a}", ["data.train:", "list", "{'tsv': 'a'}"]),
-        ("data.train=a.tsv", ["data.train:", "list", "'a.tsv'"]),
-        ("data.train=[]", ["data.train:", "at least 1"]),
-        ("data.valid=[]", ["data.valid:", "at least 1"]),
-        ("data.train.0=a.tsv", ["data.train.0:", "'a.tsv'"]),
-        ("data.train.0.sorce=x", ["data.train.0.sorce: unk", "mean source?"]),
-        ("data.train.1.wieght=2", ["data.train.1.wieght: unk", "weight?"]),
-        ("data.test=[{tvs: x}]", ["data.test.0.tvs: unk", "mean tsv?"]),
-        ("data.train.1.qqq=2", ["data.train.1.qqq", "known", "phrasebook"]),
-        ("data.train.2.tsv=x", ["data.train.2.tsv=x:", "a list of 2", "'2'"]),
-        ("data.train.-1.tsv=x", ["a list of 2", "'-1'", "from 0"]),
-        ("data.train.tsv=x", ["a list of 2", "'tsv'", "from 0"]),
-        ("data.train.1.tsv.x=y", ["data.train.1.tsv", "string"]),
-        ("data.train.0.phrasebook=dev", ["data.train.0.phrasebook", "'dev'"]),
-        ("data.languages=en", ["data.languages", "'en'"]),
-        ("data.languages=[en]", ["data.languages.1", "missing"]),
-        ("data.languages=[en, en]", ["data", "languages", "the same"]),
-        ("data.train.0.columns=[2, 2]", ["data.train.0", "columns"]),
-        ("data.train={tsv: a}", ["data.train", "list", "[ ]"]),
-        ("data.max_length=65536", ["data.max_length", "65535"]),
-        ("data.cleaning.max_ratio=0.5", ["max_ratio", "equal to 1", "0.5"]),
-        ("data.cleaning.unicode=nfc", ["unicode", "'NFC'", "'nfc'"]),
-        ("data.cleaning.duplicate=no", ["unknown", "mean duplicates?"]),
-        ("data.cleaning=off", ["data.cleaning:", "False"]),
-    ],
-)
-def test_a_bad_recipe(tmp_path, assignment, words):
-    with pytest.raises(InputError) as error:
-        recipe(tmp_path, assignment)
-    message = str(error.value)
-    assert "\n" not in message
-    for word in words:
-        assert word in message
+def test_a_translation_memory_does_not_pile_up(tmp_path):
+    (tmp_path / "memory.tmx").write_text(tmx(*[TU] * 20_000))
+    source = Source(tmx="memory.tmx")
+    data = DataConfig([source], [source], folder=str(tmp_path), languages=EN_ES)
+    tracemalloc.start()
+    try:
+        count = sum(
+            len(rows[0])
+            for rows in read_rows(source, data, "train", CorpusReport())
+        )
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert count == 20_000
+    assert peak < 12e6

@@ -19,9 +19,12 @@ def train(folder, *assignments, recipe=RECIPE):
 def test_the_run_folder_holds_all_that_is_promised(run_folder):
     names = {path.name for path in run_folder.iterdir()} - {"export"}
     assert names == {
+        "checkpoints",
         "config.yaml",
         "corpus.json",
+        "curves.png",
         "metrics.jsonl",
+        "report.md",
         "tensorboard",
         "tokenizer.model",
         "valid.tsv",
@@ -37,12 +40,13 @@ def test_the_run_folder_holds_all_that_is_promised(run_folder):
 def test_each_epoch_is_recorded(run_folder):
     lines = (run_folder / "metrics.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
-    assert [record["epoch"] for record in records] == list(range(1, 61))
-    steps = records[0]["step"]
+    assert [record["epoch"] for record in records] == list(range(1, 7))
     assert [record["step"] for record in records] == [
-        steps * epoch for epoch in range(1, 61)
+        160 * epoch for epoch in range(1, 7)
     ]
     assert records[-1]["loss"] < records[0]["loss"]
+    seconds = [record["seconds"] for record in records]
+    assert seconds[0] > 0 and seconds == sorted(set(seconds))
     for record in records:
         # The rate after n updates is that of update n + 1.
         progress = (record["step"] + 1) / 100
@@ -52,7 +56,7 @@ def test_each_epoch_is_recorded(run_folder):
 
 def test_the_recipe_is_kept_resolved(run_folder):
     config = yaml.safe_load((run_folder / "config.yaml").read_text())
-    assert config["training"]["epochs"] == 60
+    assert config["training"]["epochs"] == 6
     assert config["model"]["hidden_dim"] == 64
     assert config["model"]["vocabulary_size"] == 500
 
@@ -62,6 +66,7 @@ def test_progress_is_shown(corpus_folder, run_folder):
         corpus_folder,
         "name=shown",
         "training.epochs=2",
+        "training.steps_per_epoch=null",
         "training.average_last=1",
     )
     assert process.returncode == 0
@@ -108,6 +113,7 @@ def test_separate_vocabularies_and_word_vectors(corpus_folder):
         "model.num_decoder_layers=1",
         "model.position_encoding=learned",
         "training.epochs=1",
+        "training.steps_per_epoch=null",
     )
     assert process.returncode == 0, process.stderr.decode()
     assert b"vectors for 1 of 350 pieces" in process.stderr

@@ -9,6 +9,7 @@ import importlib
 __version__ = "0.1.0"
 
 _MODULE_OF_NAME = {
+    "Attentions": "attentions",
     "DecoderBlock": "blocks",
     "EncoderBlock": "blocks",
     "FeedForward": "blocks",
@@ -27,18 +28,23 @@ _MODULE_OF_NAME = {
     "TokenAccuracy": "metrics",
     "TokenCrossEntropy": "losses",
     "TokenEmbedding": "embedding",
+    "TokenLoss": "metrics",
     "Tokenizer": "tokenizer",
     "Transformer": "model",
     "Translator": "host",
     "WarmupSchedule": "schedule",
+    "attention_figure": "visualize",
     "attention_mask": "masking",
+    "attention_page": "visualize",
     "beam_search": "decoding",
     "causal_mask": "masking",
     "greedy_search": "decoding",
     "load_run": "run_folder",
     "load_translator": "loading",
     "padding_mask": "masking",
+    "position_figure": "visualize",
     "scaled_dot_product_attention": "attention",
+    "schedule_figure": "visualize",
     "search": "model_search",
     "sinusoidal_encoding": "position",
 }

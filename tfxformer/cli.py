@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_translate(subparsers, model)
     _add_score(subparsers, model)
+    _add_attention(subparsers)
     return parser
 
 
@@ -227,6 +228,51 @@ def _add_score(subparsers, model: argparse.ArgumentParser) -> None:
         "--alignments",
         action="store_true",
         help="a column with pairs source-target of words, counted from 0",
+    )
+
+
+def _add_attention(subparsers) -> None:
+    command = subparsers.add_parser(
+        "attention",
+        help="draw what attends to what",
+        description="Draw the attention of a run while it translates a "
+        "sentence. Layers and heads are counted from 1.",
+    )
+    command.set_defaults(run=commands.attention)
+    command.add_argument("model", metavar="RUN", help="a run folder")
+    command.add_argument("sentence", metavar="SENTENCE")
+    command.add_argument(
+        "--translation",
+        metavar="TEXT",
+        help="its translation; by default the model's own",
+    )
+    command.add_argument(
+        "--out",
+        metavar="FILE",
+        required=True,
+        help="heat maps in a .png, .svg or .pdf, or all there is in an "
+        "interactive .html",
+    )
+    maps = command.add_argument_group("heat maps")
+    maps.add_argument(
+        "--kind",
+        choices=("encoder", "decoder", "cross"),
+        default="cross",
+        help="what attends: source to source, translation to translation, or "
+        "translation to source (cross)",
+    )
+    for name in ("layers", "heads"):
+        maps.add_argument(
+            f"--{name}",
+            type=int,
+            nargs="+",
+            metavar="N",
+            help="only these (all)",
+        )
+    maps.add_argument(
+        "--words",
+        action="store_true",
+        help="whole words instead of pieces",
     )
 
 

@@ -4,15 +4,19 @@ import argparse
 import dataclasses
 import itertools
 import sys
+import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 from tfxformer.alignment import pharaoh
 from tfxformer.errors import InputError
 from tfxformer.lines import decode_lines
 from tfxformer.loading import load_translator
 from tfxformer.options import SearchOptions
+from tfxformer.visualize import attention_figure, attention_page
 
 LINES_AT_ONCE = 2048
+PICTURES = (".png", ".svg", ".pdf", ".html")
 
 
 def translate(arguments: argparse.Namespace) -> None:
@@ -145,6 +149,41 @@ def score(arguments: argparse.Namespace) -> None:
                 _print(["\t".join(columns)])
             sys.stdout.buffer.flush()
             first_line += len(lines)
+
+
+def attention(arguments: argparse.Namespace) -> None:
+    """Draws attention into a file.
+
+    Args:
+        arguments: what the parser made of the command line.
+
+    Raises:
+        InputError: if the model, the text or the file cannot be used.
+    """
+    path = Path(arguments.out)
+    if path.suffix not in PICTURES:
+        raise InputError(
+            f"--out must end in {', '.join(PICTURES)}. Received: {path}"
+        )
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent}: no such folder")
+    attentions = load_translator(arguments.model).attentions(
+        arguments.sentence, arguments.translation
+    )
+    if path.suffix == ".html":
+        path.write_text(attention_page(attentions), encoding="utf-8")
+        return
+    figure = attention_figure(
+        attentions,
+        arguments.kind,
+        arguments.layers,
+        arguments.heads,
+        arguments.words,
+    )
+    with warnings.catch_warnings():
+        # Of characters that no font has: a line has said so already.
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        figure.savefig(path, dpi=150, bbox_inches="tight")
 
 
 class _Bar:

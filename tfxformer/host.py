@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tfxformer.alignment import hard_alignment, word_attention
+from tfxformer.attentions import Attentions
 from tfxformer.errors import InputError
 from tfxformer.lines import MAX_EXTRA_LENGTH, one_line, tokenize_lines
 from tfxformer.options import Hypothesis, SearchOptions
@@ -300,6 +301,27 @@ class Translator:
             self.source_tokenizer, lines, self.max_source_length, None
         )
         return self._score_all(sources, targets, progress)
+
+    def attentions(
+        self, line: str, translation: str | None = None
+    ) -> Attentions:
+        """All attention weights of a sentence and its translation.
+
+        Args:
+            line: string.
+            translation: string. By default what greedy search finds.
+
+        Returns:
+            `Attentions`.
+
+        Raises:
+            InputError: if there is nothing to look at, or the model is not a
+                run: exports keep no attention.
+        """
+        raise InputError(
+            "an export keeps no attention to look at; give the run folder that "
+            "it was made from"
+        )
 
     def _score_all(
         self,

@@ -1,6 +1,7 @@
-"""Token accuracy and perplexity; padding does not count."""
+"""Token loss, accuracy and perplexity; padding does not count."""
 
 import keras
+import tensorflow as tf
 from keras import ops
 
 from tfxformer.losses import token_cross_entropy, token_weights
@@ -39,8 +40,35 @@ class TokenAccuracy(_TokenMean):
         super().__init__(name=name, **kwargs)
 
     def token_values(self, labels, logits):
-        predicted = ops.argmax(logits, axis=-1)
-        return ops.equal(ops.cast(labels, predicted.dtype), predicted)
+        # `ops.argmax` makes five more passes over the logits, for -0.0.
+        predicted = tf.argmax(logits, axis=-1, output_type="int32")
+        return ops.equal(ops.cast(labels, "int32"), predicted)
+
+
+@keras.saving.register_keras_serializable("tfxformer")
+class TokenLoss(_TokenMean):
+    """Mean label-smoothed cross-entropy of the real tokens, in nats.
+
+    Other than the loss that Keras reports, a mean over all tokens, however
+    they were put into batches. `update_state` takes labels, int `(B, T)`
+    with 0 for padding, and logits, float `(B, T, V)`.
+
+    Args:
+        label_smoothing: float. Probability spread over the vocabulary.
+    """
+
+    def __init__(self, label_smoothing=0.0, name="loss", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.label_smoothing = label_smoothing
+
+    def token_values(self, labels, logits):
+        return token_cross_entropy(labels, logits, self.label_smoothing)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "label_smoothing": self.label_smoothing,
+        }
 
 
 @keras.saving.register_keras_serializable("tfxformer")

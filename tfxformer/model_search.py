@@ -157,6 +157,34 @@ def _is_number(value, number) -> bool:
     return isinstance(value, (int, float)) and value == number
 
 
+def teacher_force(model, encoder_token_ids, target_token_ids):
+    """Reads a source and predicts each token of a given target.
+
+    Args:
+        model: a `Transformer`.
+        encoder_token_ids: int32 `(B, S)`, each ended by `</s>`; 0 = padding.
+        target_token_ids: int32 `(B, T)`; 0 = padding.
+
+    Returns:
+        Tuple of the logits, float32 `(B, T, V)`, and the attention weights
+        of encoder and decoder, as `Transformer.encode` and
+        `Transformer.decode` return them.
+    """
+    start = tf.ones_like(target_token_ids[:, :1])  # <s> is 1
+    decoder_token_ids = tf.concat([start, target_token_ids[:, :-1]], axis=1)
+    encoder_sequence, encoder_weights = model.encode(
+        encoder_token_ids, return_attention_weights=True, training=False
+    )
+    logits, decoder_weights = model.decode(
+        decoder_token_ids,
+        encoder_sequence,
+        encoder_token_ids != 0,
+        return_attention_weights=True,
+        training=False,
+    )
+    return logits, encoder_weights, decoder_weights
+
+
 def score(model, encoder_token_ids, target_token_ids):
     """Scores given translations (teacher forcing).
 
@@ -171,15 +199,8 @@ def score(model, encoder_token_ids, target_token_ids):
         was predicted with, float32 `(B, T, S)`, as `alignment_attention`
         picks it.
     """
-    start = tf.ones_like(target_token_ids[:, :1])  # <s> is 1
-    decoder_token_ids = tf.concat([start, target_token_ids[:, :-1]], axis=1)
-    source_mask = encoder_token_ids != 0
-    logits, weights = model.decode(
-        decoder_token_ids,
-        model.encode(encoder_token_ids, training=False),
-        source_mask,
-        return_attention_weights=True,
-        training=False,
+    logits, _, weights = teacher_force(
+        model, encoder_token_ids, target_token_ids
     )
     log_probs = tf.nn.log_softmax(logits)
     chosen = tf.gather(

@@ -5,8 +5,9 @@
     tokenizer.model            SentencePiece; with separate vocabularies the
                                target's, and tokenizer.source.model
     weights/NAME.weights.h5    best, last, averaged
+    checkpoints/               what it takes to go on training
     valid.tsv                  validation pairs, to check exports with
-    metrics.jsonl tensorboard/ corpus.json versions.json
+    metrics.jsonl tensorboard/ corpus.json versions.json report.md
 
 Only configuration and arrays are read: nothing in a run is executed.
 """
@@ -60,13 +61,7 @@ def load_run(folder, weights: str = "best") -> Run:
     """
     folder = Path(folder)
     config = read_config(folder)
-    target_tokenizer = Tokenizer.from_file(folder / TOKENIZER)
-    source_path = folder / SOURCE_TOKENIZER
-    source_tokenizer = (
-        Tokenizer.from_file(source_path)
-        if source_path.exists()
-        else target_tokenizer
-    )
+    tokenizers = load_tokenizers(folder)
     path = weights_path(folder, weights)
     if not path.is_file():
         raise InputError(f"{folder}: no {path.relative_to(folder)} in this run")
@@ -93,7 +88,27 @@ def load_run(folder, weights: str = "best") -> Run:
             f"{folder}: no model comes of {CONFIG} and {path.name}, which do "
             f"not fit or are damaged: {reason}"
         ) from None
-    return Run(model, source_tokenizer, target_tokenizer, config)
+    return Run(model, *tokenizers, config)
+
+
+def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
+    """Loads the tokenizers of a run.
+
+    Args:
+        folder: path. A run folder.
+
+    Returns:
+        Tuple of the source's and the target's `Tokenizer`; the same one if
+        the vocabulary is shared.
+
+    Raises:
+        InputError: if one is missing or damaged.
+    """
+    target_tokenizer = Tokenizer.from_file(folder / TOKENIZER)
+    path = folder / SOURCE_TOKENIZER
+    if not path.exists():
+        return target_tokenizer, target_tokenizer
+    return Tokenizer.from_file(path), target_tokenizer
 
 
 def _count_values(path: Path) -> int:

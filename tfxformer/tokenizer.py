@@ -7,6 +7,7 @@ normalises text, so every place that reads it agrees character for character.
 import io
 import threading
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import sentencepiece
 
@@ -16,8 +17,6 @@ PAD_TOKEN_ID = 0
 START_TOKEN_ID = 1
 END_TOKEN_ID = 2
 UNKNOWN_TOKEN_ID = 3
-
-_sampling_lock = threading.Lock()  # the seed is the whole library's
 
 
 class Tokenizer:
@@ -137,6 +136,24 @@ class Tokenizer:
             self._processor.IdToPiece(i) for i in range(self.vocabulary_size)
         ]
 
+    def scores(self) -> list[float]:
+        """Of each piece: its log-probability, or how early it is merged."""
+        return [
+            self._processor.GetScore(i) for i in range(self.vocabulary_size)
+        ]
+
+    def is_byte(self, token_id: int) -> bool:
+        """Whether a piece stands for one byte of a rare character."""
+        return self._processor.IsByte(token_id)
+
+    def is_bpe(self) -> bool:
+        """Whether pieces are merged (bpe) rather than chosen (unigram)."""
+        from sentencepiece import sentencepiece_model_pb2
+
+        model: Any = sentencepiece_model_pb2
+        spec = model.ModelProto.FromString(self.model_proto).trainer_spec
+        return spec.model_type == spec.BPE
+
     def tokenize(self, texts: list[str]) -> list[list[int]]:
         """Splits each text into ids, with `</s>` at the end.
 
@@ -147,47 +164,6 @@ class Tokenizer:
             list of lists of ints. Blank text gives `</s>` alone.
         """
         return self._processor.EncodeAsIds(texts, add_eos=True)
-
-    def resample(
-        self, token_ids: list[list[int]], alpha: float, seed: int
-    ) -> list[list[int]]:
-        """Splits text that is given as ids into other pieces, at random.
-
-        Args:
-            token_ids: list of lists of ints, as `tokenize` gives them.
-            alpha: float. Of a bpe model the share of merges left out; of a
-                unigram model the exponent of the distribution that is
-                sampled from: the smaller, the more uniform.
-            seed: int. The same seed gives the same pieces.
-
-        Returns:
-            list of as many lists of ints.
-
-        Reference:
-            Kudo, Subword Regularization (2018), section 3; Provilkov et al.,
-            BPE-Dropout (2020), section 3.
-        """
-        texts = self._processor.DecodeIds(token_ids)
-        # Each thread has a generator, seeded when it is first used: a new
-        # thread starts at the seed.
-        sampled: list[list[int]] = []
-        with _sampling_lock:
-            sentencepiece.set_random_generator_seed(seed)
-            thread = threading.Thread(
-                target=lambda: sampled.extend(
-                    self._processor.EncodeAsIds(
-                        texts,
-                        add_eos=True,
-                        enable_sampling=True,
-                        alpha=alpha,
-                        nbest_size=-1,
-                        num_threads=1,
-                    )
-                )
-            )
-            thread.start()
-            thread.join()
-        return sampled
 
     def detokenize(self, token_ids: list[int]) -> str:
         """Joins pieces to text, up to the first `</s>`; no special tokens.

@@ -7,13 +7,15 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from tfxformer.attentions import Attentions
 from tfxformer.errors import InputError
 from tfxformer.host import Translator
+from tfxformer.lines import one_line, tokenize_lines
 from tfxformer.lite import SETTINGS, check_supported
-from tfxformer.model_search import score, search
+from tfxformer.model_search import score, search, teacher_force
 from tfxformer.options import SearchOptions
 from tfxformer.run_folder import Run, saved_model_folder
-from tfxformer.tokenizer import Tokenizer
+from tfxformer.tokenizer import END_TOKEN_ID, Tokenizer
 
 BATCH_TOKENS = 2048  # most source positions decoded at once
 
@@ -99,6 +101,44 @@ class RunTranslator(Translator):
         if options.shortlist is not None:
             signature.append(COUNTS)
         return tf.function(decode, input_signature=signature)
+
+    def attentions(self, line, translation=None):
+        line = one_line(line)
+        (source,) = tokenize_lines(
+            self.source_tokenizer, [line], self.max_source_length
+        )
+        if translation is None:
+            ((hypothesis,),) = self.search([line])
+            target = hypothesis.token_ids
+        else:
+            (target,) = self.target_tokenizer.tokenize([one_line(translation)])
+        for what, ids in (("sentence", source), ("translation", target)):
+            if not any(number != END_TOKEN_ID for number in ids):
+                raise InputError(
+                    f"the {what} is empty: there is no attention to look at"
+                )
+        if len(target) > self.max_length:
+            raise InputError(
+                f"a translation of {len(target)} pieces; the model takes "
+                f"{self.max_length}"
+            )
+        _, encoder, decoder = teacher_force(
+            self.model, tf.constant([source]), tf.constant([target])
+        )
+        pieces = self.target_tokenizer.pieces()
+        source_pieces = self.source_tokenizer.pieces()
+        return Attentions(
+            [source_pieces[i] for i in source],
+            [pieces[i] for i in target],
+            *(
+                np.stack([layer.numpy()[0] for layer in layers])
+                for layers in (
+                    encoder,
+                    [own for own, _ in decoder],
+                    [cross for _, cross in decoder],
+                )
+            ),
+        )
 
     def _score(self, encoder_token_ids, target_token_ids, worker):
         outputs = self._score_function(encoder_token_ids, target_token_ids)

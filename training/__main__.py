@@ -15,14 +15,20 @@ def main(arguments: list[str] | None = None) -> None:
         "phrasebook-en-es.yaml training.epochs=3 name=short",
     )
     add_recipe_arguments(parser, "training.epochs=3")
-    options = parser.parse_args(arguments)
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on from the last checkpoint of the run of this name, if there "
+        "is one",
+    )
+    options = parser.parse_intermixed_args(arguments)
     with exit_on_input_error("training"):
         recipe = read_recipe(options.recipe, options.assignments)
         from training.progress import say
         from training.train import train
 
         say(f"Recipe {options.recipe}: {recipe.name}")
-        train(recipe)
+        train(recipe, options.resume)
 
 
 if __name__ == "__main__":

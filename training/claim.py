@@ -8,20 +8,24 @@ from pathlib import Path
 
 from tfxformer.errors import InputError
 from tfxformer.run_folder import WEIGHTS, weights_path
+from training.checkpoint import checkpoint_paths
 
 LOCK = "lock"
 
 
 @contextlib.contextmanager
-def claim(incomplete: Path, folder: Path) -> Iterator[None]:
+def claim(
+    incomplete: Path, folder: Path, resume: bool = False
+) -> Iterator[None]:
     """Makes a folder to write to, and renames it when all is written.
 
-    What was in it goes. If the work fails before there are any weights, the
-    folder goes too.
+    If the work fails before there are weights or a checkpoint, the folder
+    goes again.
 
     Args:
         incomplete: path of the folder until the end.
         folder: path of the folder at the end; what is there is replaced.
+        resume: bool. Leave what is in the first folder; by default it goes.
 
     Raises:
         InputError: if another process has the folder.
@@ -34,16 +38,17 @@ def claim(incomplete: Path, folder: Path) -> Iterator[None]:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                made = []
                 raise InputError(
                     f"{incomplete}: another training is writing it; wait for "
                     "it, or give another name=..."
                 ) from None
             try:
-                _clear(incomplete)
+                if not resume:
+                    _clear(incomplete)
                 yield
             except BaseException:
                 paths = [weights_path(incomplete, name) for name in WEIGHTS]
+                paths += checkpoint_paths(incomplete)
                 if not any(path.exists() for path in paths):
                     shutil.rmtree(incomplete, ignore_errors=True)
                 raise

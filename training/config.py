@@ -149,8 +149,8 @@ class ModelConfig:
     intermediate_dim: Positive | None = None  # width in the feed-forward
     key_dim: Positive | None = None  # hidden_dim / num_heads
     dropout: Rate | None = None  # of embeddings and sublayer outputs
-    attention_dropout: Rate = 0.0  # of attention weights
-    activation_dropout: Rate = 0.0  # inside the feed-forward networks
+    attention_dropout: Rate | None = None  # of attention weights
+    activation_dropout: Rate | None = None  # inside the feed-forward networks
     normalize_first: bool = False  # pre-norm instead of post-norm
     activation: Literal["relu", "gelu", "swiglu"] = "relu"
     tie_embeddings: Literal["all", "decoder", "none"] | None = None
@@ -161,18 +161,47 @@ class ModelConfig:
 @dataclass(config=STRICT)
 class TrainingConfig:
     epochs: Positive = 20
+    steps_per_epoch: Positive | None = None  # updates; by default all text once
     max_tokens: Positive = 4096  # of one batch, per side, padding included
+    accumulate: Positive = 1  # batches in one update
+    # Devices that share each batch: those of this machine, or of all machines
+    # in TF_CONFIG.
+    distribution: Literal["mirrored", "multi_worker"] | None = None
+    wait_for_workers: Positive = 300  # seconds, until all have started
+    # Numbers in matrix products; weights stay float32. bfloat16 is faster
+    # where the processor has it, float16 on older accelerators.
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    deterministic: bool = False  # the same weights in each run, but slower
+
     warmup_steps: Positive = 4000
     factor: Above0 = 1.0  # of the paper's schedule
     peak_rate: Above0 | None = None  # instead of factor: rate after warm-up
+    decay: Literal["inverse_square_root", "linear", "cosine"] = (
+        "inverse_square_root"
+    )
+    clip_norm: Above0 | None = None  # most that the gradient's norm may be
     label_smoothing: Rate = 0.1
-    average_last: Positive = 5  # weights averaged: those of the last n epochs
     # Another split into pieces each time a sentence is seen, 0: always the
     # best one. For bpe the share of merges left out (BPE-dropout, 0.1 is
     # usual); for unigram the smoothing of the sampled distribution.
     subword_sampling: Rate = 0.0
     # The dispatcher of a tf.data service whose workers make the batches.
     data_service: ServiceAddress | None = None
+    frozen: list[Literal["embeddings", "encoder", "decoder"]] = (
+        dataclasses.field(default_factory=list)
+    )  # weights that stay as they are
+
+    # After each epoch the model is validated; the best is kept.
+    best_by: Literal["accuracy", "loss", "bleu", "chrf"] = "accuracy"
+    validation_sentences: Positive | None = None  # translated for bleu, chrf
+    patience: Positive | None = None  # epochs without a better one, then stop
+    ema: Rate | None = None  # validate a moving average, such as 0.999
+    average_last: Positive = 5  # weights averaged: those of the last n epochs
+    average_best: Positive | None = None  # and those of the best n epochs
+
+    checkpoint_every: Positive = 1000  # updates; and after each epoch
+    keep_checkpoints: Positive = 3
+    max_skipped: Positive = 10  # updates in a row with an infinite gradient
 
     def __post_init__(self):
         if self.data_service is not None and self.subword_sampling:
@@ -180,6 +209,18 @@ class TrainingConfig:
                 "subword_sampling cannot be done by a data_service "
                 f"({self.subword_sampling}, {self.data_service}); give one"
             )
+        if self.data_service is not None and self.distribution is not None:
+            raise ValueError(
+                "a data_service deals whole batches, which distribution "
+                f"shares ({self.data_service}, {self.distribution}); give one"
+            )
+        if self.peak_rate is not None and self.factor != 1.0:
+            raise ValueError(
+                "factor scales the paper's rate, not a given peak_rate "
+                f"({self.factor}, {self.peak_rate}); give one"
+            )
+        if len(set(self.frozen)) == 3:
+            raise ValueError("frozen: nothing is left to train")
 
 
 @dataclass(config=STRICT)
@@ -191,6 +232,9 @@ class Recipe:
     )
     model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
     training: TrainingConfig = dataclasses.field(default_factory=TrainingConfig)
+    # A run to go on from: its tokenizer, sizes and best weights are taken, and
+    # of `tokenizer` and `model` above only the dropout rates.
+    start_from: FileName | None = None
     output: FileName = "runs"  # the run folder is OUTPUT/NAME
     overwrite: bool = False  # replace a run folder of that name
     seed: Annotated[int, pydantic.Field(ge=0)] = 1

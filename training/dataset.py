@@ -3,85 +3,52 @@
 Which pairs make a batch is planned in `training.batches`.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 import tensorflow as tf
 
 from tfxformer.tokenizer import PAD_TOKEN_ID, START_TOKEN_ID
 from training.batches import BatchPlan
-from training.shards import Corpus, Tokenizers
+from training.resampling import Resampling
+from training.shards import Corpus
 from training.tokens import TokenizedPairs
 
 MAX_RECORDS = 1 << 16  # of a shard: one for each 4 MiB of the text
 
 
-class Resampling(NamedTuple):
-    """Splits sentences into other pieces each time they are seen."""
-
-    tokenizers: Tokenizers  # of the source and the target
-    alpha: float  # see `Tokenizer.resample`
-    max_length: int  # where it would become longer, a sentence stays as it is
-
-    def __call__(self, seed, *sides):
-        """New pieces for a batch.
-
-        Args:
-            seed: int64 `(2,)`, of the corpus and of the batch.
-            *sides: for source and target, flat ids and row lengths.
-
-        Returns:
-            list of int32 flat ids and int64 row lengths, for both sides.
-        """
-        new = []
-        own = np.random.SeedSequence(seed.tolist()).generate_state(2).tolist()
-        for side, tokenizer in enumerate(self.tokenizers):
-            ids, lengths = sides[2 * side : 2 * side + 2]
-            rows = [r.tolist() for r in np.split(ids, np.cumsum(lengths)[:-1])]
-            sampled = tokenizer.resample(rows, self.alpha, own[side])
-            for index, row in enumerate(rows):
-                # A pair of padding has no ids and stays so.
-                if row and len(sampled[index]) <= self.max_length:
-                    rows[index] = sampled[index]
-            new.append(np.array([i for row in rows for i in row], np.int32))
-            new.append(np.array([len(row) for row in rows], np.int64))
-        return new
-
-
 def training_dataset(
-    corpus: Corpus,
-    max_tokens: int,
-    seed: int,
+    plan: BatchPlan,
     start: int = 0,
-    worker: int = 0,
-    num_workers: int = 1,
+    replica: int = 0,
+    num_replicas: int = 1,
+    accumulate: int = 1,
     resampling: Resampling | None = None,
     service: str | None = None,
-) -> tuple[tf.data.Dataset, int]:
+) -> tf.data.Dataset:
     """Batches for `fit`, without end, in a new order each epoch.
 
     Args:
-        corpus: a `Corpus`.
-        max_tokens: int. Most positions of a batch on either side; of the
-            whole batch, where workers share it.
-        seed: int. The same seed gives the same batches.
-        start: int. Leaves out as many batches: the position at which an
-            interrupted training goes on.
-        worker: int. Number of this worker, from 0.
-        num_workers: int. Each batch is dealt onto so many workers, pair by
+        plan: a `BatchPlan`, of the whole batch where replicas share it.
+        start: int. Leaves out as many elements: the position at which an
+            interrupted training goes on. With a service, at the beginning of
+            the next epoch.
+        replica: int. Number of this replica, from 0.
+        num_replicas: int. Each batch is dealt onto so many replicas, pair by
             pair; one for whom nothing is left gets a pair of padding.
+        accumulate: int. Batches in each element, one after the other.
         resampling: a `Resampling`: splits each sentence anew. Batches may
             then be larger than planned.
         service: string. Address of a dispatcher of tf.data service, whose
             workers then make the batches, each other epochs.
 
     Returns:
-        Tuple of the dataset of `((encoder_token_ids, decoder_token_ids),
-        labels)`, int32 `(B, S)`, `(B, T)` and `(B, T)`, and the number of
-        batches of the first epoch. With whole weights all have as many.
+        Dataset of `((encoder_token_ids, decoder_token_ids), labels)`, int32
+        `(B, S)`, `(B, T)` and `(B, T)`; with several batches in an element,
+        ragged tensors of one more axis.
     """
-    plan = BatchPlan(corpus, max_tokens, seed)
-    epoch, shards_before, batches_before = plan.find(start)
+    corpus = plan.corpus
+    epoch, shards_before, batches_before = plan.find(start * accumulate)
+    if service is not None and (shards_before or batches_before):
+        epoch, shards_before, batches_before = epoch + 1, 0, 0
 
     def shards_of(epoch):
         order = plan.shard_order(epoch)
@@ -91,21 +58,24 @@ def training_dataset(
     def batches_of(epoch, shard, index, source, target):
         batches = plan.batches(epoch, shard, index)
         return tf.data.Dataset.from_tensor_slices(batches).map(
-            lambda rows: _gather(source, target, rows[worker::num_workers]),
+            lambda rows: _gather(source, target, rows[replica::num_replicas]),
             num_parallel_calls=1,
         )
 
-    dataset = (
-        tf.data.Dataset.counter(epoch).flat_map(shards_of).skip(shards_before)
-    )
+    # A data service deals the numbers of a range onto its workers; those of
+    # Dataset.counter it would give to each of them.
+    epochs = tf.data.Dataset.range(epoch, 1 << 62)
+    dataset = epochs.flat_map(shards_of).skip(shards_before)
     dataset = _load_shards(dataset, corpus).flat_map(batches_of)
     dataset = dataset.skip(batches_before)
     if resampling is not None:
-        dataset = dataset.enumerate(start).map(
-            lambda step, pair: _resample(*pair, step, resampling, seed),
+        dataset = dataset.enumerate(start * accumulate).map(
+            lambda step, pair: _resample(*pair, step, resampling, plan.seed),
             num_parallel_calls=1,
         )
     dataset = dataset.map(_teacher_forcing, num_parallel_calls=1)
+    if accumulate > 1:
+        dataset = dataset.ragged_batch(accumulate, drop_remainder=True)
     if service is not None:
         dataset = dataset.apply(
             tf.data.experimental.service.distribute(
@@ -113,7 +83,7 @@ def training_dataset(
                 service=service,
             )
         )
-    return dataset.prefetch(4), plan.count(0)
+    return dataset.prefetch(4)
 
 
 def validation_dataset(corpus: Corpus, max_tokens: int) -> tf.data.Dataset:
@@ -126,10 +96,10 @@ def validation_dataset(corpus: Corpus, max_tokens: int) -> tf.data.Dataset:
     Returns:
         A dataset of elements like those of `training_dataset`.
     """
-    dataset, count = training_dataset(corpus, max_tokens, seed=0)
-    return dataset.take(count).apply(
-        tf.data.experimental.assert_cardinality(count)
-    )
+    plan = BatchPlan(corpus, max_tokens, seed=0)
+    count = plan.count(0)
+    dataset = training_dataset(plan).take(count)
+    return dataset.apply(tf.data.experimental.assert_cardinality(count))
 
 
 def _load_shards(dataset: tf.data.Dataset, corpus: Corpus) -> tf.data.Dataset:

@@ -22,14 +22,34 @@ def main(arguments: list[str] | None = None) -> None:
         metavar="RUN",
         help="a run folder; also a SavedModel folder or a .tflite file",
     )
+    add_search_arguments(parser)
+    parser.add_argument(
+        "--output", metavar="FILE", help="also write the translations there"
+    )
+    options = parser.parse_args(arguments)
+    with exit_on_input_error("evaluate"):
+        sources, references = read_parallel(options.source, options.reference)
+        translations = translate_with(options.model, sources, options)
+        if options.output:
+            with open(options.output, "w", encoding="utf-8", newline="") as out:
+                out.writelines(f"{line}\n" for line in translations)
+        tokenize = options.tokenize or bleu_tokenizer(references)
+        for line in scores(translations, references, tokenize):
+            print(line)
+        sys.stdout.flush()
+
+
+def add_search_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the text, the search and the tokenizer of BLEU to a command.
+
+    Args:
+        parser: an `ArgumentParser`.
+    """
     parser.add_argument(
         "--source", required=True, metavar="FILE", help="text to translate"
     )
     parser.add_argument(
         "--reference", required=True, metavar="FILE", help="its translation"
-    )
-    parser.add_argument(
-        "--output", metavar="FILE", help="also write the translations there"
     )
     parser.add_argument(
         "--tokenize",
@@ -51,29 +71,38 @@ def main(arguments: list[str] | None = None) -> None:
         metavar="ALPHA",
         help="of beam search (0.6)",
     )
-    options = parser.parse_args(arguments)
-    with exit_on_input_error("evaluate"):
-        sources = list(read_lines(options.source))
-        references = list(read_lines(options.reference))
-        if len(sources) != len(references) or not sources:
-            raise InputError(
-                f"{options.source} has {len(sources):,} lines and "
-                f"{options.reference} {len(references):,}; "
-                "they must have as many, and at least one"
-            )
-        search = SearchOptions(
-            beam_size=options.beam_size, length_penalty=options.length_penalty
+
+
+def read_parallel(source: str, reference: str) -> tuple[list[str], list[str]]:
+    """Reads two files whose lines belong together.
+
+    Args:
+        source: string. A text file.
+        reference: string. Its translation.
+
+    Returns:
+        Tuple of two lists of as many strings.
+
+    Raises:
+        InputError: if they have not as many lines, or none.
+    """
+    sources, references = list(read_lines(source)), list(read_lines(reference))
+    if len(sources) != len(references) or not sources:
+        raise InputError(
+            f"{source} has {len(sources):,} lines and {reference} "
+            f"{len(references):,}; they must have as many, and at least one"
         )
-        translations = load_translator(options.model).translate(
-            sources, options=search
-        )
-        if options.output:
-            with open(options.output, "w", encoding="utf-8", newline="") as out:
-                out.writelines(f"{line}\n" for line in translations)
-        tokenize = options.tokenize or bleu_tokenizer(references)
-        for line in scores(translations, references, tokenize):
-            print(line)
-        sys.stdout.flush()
+    return sources, references
+
+
+def translate_with(
+    model: str, sources: list[str], options: argparse.Namespace
+) -> list[str]:
+    """Loads a model and translates lines as `add_search_arguments` says."""
+    search = SearchOptions(
+        beam_size=options.beam_size, length_penalty=options.length_penalty
+    )
+    return load_translator(model).translate(sources, options=search)
 
 
 def scores(

@@ -10,7 +10,9 @@ from tfxformer.errors import InputError
 from training import shards
 from training.config import DataConfig, Recipe
 from training.progress import byte_bar
+from training.shards import Corpus, Tokenizers
 from training.sources import source_files
+from training.tokens import TokenizedPairs
 
 SPLITS = ("train", "valid", "test")
 
@@ -46,13 +48,17 @@ def check_unchanged(files: dict[Path, tuple[int, int]]) -> None:
 
 
 def describe(
-    recipe: Recipe, files: dict[Path, tuple[int, int]]
+    recipe: Recipe,
+    files: dict[Path, tuple[int, int]],
+    tokenizers: Tokenizers | None = None,
 ) -> dict[str, Any]:
     """What prepared text depends on, with a fingerprint of it all.
 
     Args:
         recipe: a `Recipe`.
         files: dict whose keys are the paths of the text.
+        tokenizers: those that are used, unless the recipe's settings say how
+            to train them.
 
     Returns:
         dict for the manifest. Weights are not in it: they only matter later.
@@ -73,10 +79,28 @@ def describe(
     content = {
         "format": shards.FORMAT,
         "data": data,
-        "tokenizer": dataclasses.asdict(recipe.tokenizer),
+        "tokenizer": dataclasses.asdict(recipe.tokenizer)
+        if tokenizers is None
+        else digest_tokenizers(tokenizers),
         "files": digests,
     }
     # A folder may move: of the files only what is in them counts.
     counted = {**content, "files": list(digests.values())}
     fingerprint = hashlib.sha256(json.dumps(counted).encode()).hexdigest()
     return {"fingerprint": fingerprint[:16], **content}
+
+
+def digest_tokenizers(tokenizers: Tokenizers) -> str:
+    """A hash of two tokenizers."""
+    protos = b"".join(tokenizer.model_proto for tokenizer in tokenizers)
+    return hashlib.sha256(protos).hexdigest()[:16]
+
+
+def digest_corpus(corpus: Corpus) -> str:
+    """A hash of the token ids; of shards, of what they were made from."""
+    if not isinstance(corpus.shards, TokenizedPairs):
+        return corpus.shards[0].parent.name
+    digest = hashlib.sha256()
+    for array in corpus.shards:
+        digest.update(array.tobytes())
+    return digest.hexdigest()[:16]

@@ -3,18 +3,22 @@
 import ctypes
 
 M_TRIM_THRESHOLD = -1
-M_MMAP_THRESHOLD = -3
+M_MMAP_MAX = -4
+M_ARENA_MAX = -8
 
 
 def keep_freed_memory() -> None:
-    """Tells glibc not to hand large freed blocks back to the system.
+    """Tells glibc not to hand freed blocks back to the system.
 
-    Each step of training frees and takes the same hundreds of megabytes;
-    getting them back costs a page fault per 4 KiB, a good part of the step.
+    Each step of training frees and takes the same hundreds of megabytes, in
+    other portions each time; getting them back costs a page fault per 4 KiB,
+    as much time as the step itself. So no block is mapped on its own, and
+    threads share one heap: those that threads have of their own go back.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(M_MMAP_THRESHOLD, 1 << 30)
+        mallopt(M_ARENA_MAX, 1)
+        mallopt(M_MMAP_MAX, 0)
         mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
 
 

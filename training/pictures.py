@@ -1,7 +1,11 @@
-"""Lengths of a corpus as a picture."""
+"""Lengths of a corpus, a training's curves and attention as pictures."""
+
+from typing import Any
 
 import numpy as np
 
+from tfxformer.host import ScoredTranslation
+from tfxformer.visualize import weights_figure
 from training.config import Recipe
 
 
@@ -99,3 +103,82 @@ def _edges(end: float, most: int) -> np.ndarray:
     """Borders of bins that each hold as many whole numbers."""
     step = -(-int(np.ceil(end)) // most)
     return np.arange(0, end + step, step) + 0.5
+
+
+def draw_attention(scored: ScoredTranslation) -> np.ndarray:
+    """Draws which source pieces each target piece attends to.
+
+    Args:
+        scored: a `ScoredTranslation`.
+
+    Returns:
+        uint8 `(height, width, 4)`, red, green, blue and opacity.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure = weights_figure(
+        scored.attention, scored.pieces, [*scored.source_pieces, "</s>"]
+    )
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())
+
+
+def draw_curves(runs: dict[str, list[dict[str, Any]]], path: str) -> None:
+    """Draws what `metrics.jsonl` records, one panel for each quantity.
+
+    Args:
+        runs: dict of the records of each run by its name.
+        path: string. A PNG, SVG or PDF file.
+
+    Raises:
+        OSError: if the file cannot be written.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    quantities = [
+        name
+        for name in ("loss", "accuracy", "perplexity", "bleu", "chrf")
+        if any(f"val_{name}" in r for records in runs.values() for r in records)
+    ]
+    panels = [*quantities, "learning_rate"]
+    rows = -(-len(panels) // 2)
+    with matplotlib.rc_context({"font.size": 11}):
+        figure = Figure(figsize=(12, 3.6 * rows), layout="constrained")
+        FigureCanvasAgg(figure)
+        flat = figure.subplots(rows, 2, squeeze=False).flatten()
+        for axes in flat[len(panels) :]:
+            axes.set_axis_off()
+        for axes, quantity in zip(flat, panels, strict=False):
+            for number, (name, records) in enumerate(runs.items()):
+                _draw_curve(axes, quantity, name, records, f"C{number % 10}")
+            axes.set(
+                title=quantity.replace("_", " "), xlabel="update", xmargin=0.02
+            )
+            axes.grid(alpha=0.3)
+            if axes.lines:
+                axes.legend()
+        figure.savefig(path, dpi=100)
+
+
+def _draw_curve(axes, quantity, name, records, colour):
+    for key, style, what in (
+        (f"val_{quantity}", "-", " validation"),
+        (quantity, ":", " training"),
+    ):
+        points = [(r["step"], r[key]) for r in records if key in r]
+        if not points:
+            continue
+        if quantity == "learning_rate":
+            style, what = "-", ""
+        marker = "o" if len(points) < 30 else None
+        axes.plot(
+            *zip(*points, strict=True),
+            style,
+            color=colour,
+            marker=marker,
+            markersize=3,
+            label=name + what,
+        )

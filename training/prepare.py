@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfxformer.errors import InputError
+from tfxformer.run_folder import load_tokenizers, read_config
 from tfxformer.tokenizer import Tokenizer
 from training import shards
 from training.cleaning import Cleaner, KnownPairs
@@ -46,7 +47,7 @@ class Prepared(NamedTuple):
     reports: dict[str, SplitReport]
 
 
-def prepare(recipe: Recipe) -> Prepared:
+def prepare(recipe: Recipe, tokenizers: Tokenizers | None = None) -> Prepared:
     """Reads, cleans and tokenizes the text of a recipe.
 
     Up to 64 MiB of clean text stay in memory. More goes into TFRecord files
@@ -55,6 +56,8 @@ def prepare(recipe: Recipe) -> Prepared:
 
     Args:
         recipe: a `Recipe`.
+        tokenizers: those to use; by default those of the run that the recipe
+            starts from, or else new ones are trained.
 
     Returns:
         `Prepared`.
@@ -69,26 +72,31 @@ def prepare(recipe: Recipe) -> Prepared:
     say(f"Reading {len(files):,} files, {size / 1e6:,.1f} MB")
     valid_pairs, valid_report = read_held_out(data, "valid")
     test_pairs, test_report = read_held_out(data, "test")
-    manifest = describe(recipe, files)
+    inherited = None
+    if recipe.start_from is not None:
+        read_config(Path(recipe.start_from))  # or it is not a run
+        inherited = load_tokenizers(Path(recipe.start_from))
+    manifest = describe(recipe, files, inherited)
+    tokenizers = tokenizers or inherited
     folder = Path(data.prepared) / manifest["fingerprint"]
     weights = [source.weight for source in data.train]
     if folder.exists():
-        tokenizers, train, report = shards.read_folder(folder, weights)
+        found, train, report = shards.read_folder(folder, weights)
         say(f"Nothing has changed: using {folder}")
     else:
         held_out = [source for source, _ in valid_pairs + test_pairs]
         try:
-            tokenizers, train, report = _prepare_train(
-                recipe, held_out, files, folder, manifest
+            found, train, report = _prepare_train(
+                recipe, held_out, files, folder, manifest, tokenizers
             )
         except AlreadyPrepared:
-            tokenizers, train, report = shards.read_folder(folder, weights)
-    valid = _tokenize_held_out(valid_pairs, tokenizers, data, valid_report)
+            found, train, report = shards.read_folder(folder, weights)
+    valid = _tokenize_held_out(valid_pairs, found, data, valid_report)
     release_freed_memory()
     reports = {"train": report, "valid": valid_report}
     if data.test:
         reports["test"] = test_report
-    return Prepared(tokenizers, train, valid, valid_pairs, reports)
+    return Prepared(found, train, valid, valid_pairs, reports)
 
 
 def read_held_out(
@@ -236,6 +244,7 @@ def _prepare_train(
     files: dict[Path, tuple[int, int]],
     folder: Path,
     manifest: dict[str, Any],
+    tokenizers: Tokenizers | None,
 ) -> tuple[Tokenizers, Corpus, SplitReport]:
     data = recipe.data
     weights = [source.weight for source in data.train]
@@ -243,7 +252,7 @@ def _prepare_train(
     spool = Spool(incomplete, folder, len(weights), IN_MEMORY_BYTES)
     with spool, explain_full_disk(incomplete, lambda: 2 * spool.bytes):
         report = clean_train(data, held_out, files, spool)
-        tokenizers = train_tokenizers(recipe, spool)
+        tokenizers = tokenizers or train_tokenizers(recipe, spool)
         release_freed_memory()
         tokenize = PairTokenizer(*tokenizers, data, len(weights))
         blocks = spool.blocks("tokenizing")

@@ -1,6 +1,8 @@
 """What a person who waits is told, on standard error."""
 
+import contextlib
 import sys
+from collections.abc import Iterator
 
 from tqdm import tqdm
 
@@ -11,6 +13,17 @@ SECONDS_WITHOUT_BAR = 2
 def say(message: str) -> None:
     """A line about the state of things."""
     print(message, file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """A time for people, such as "45 s", "12 min" or "3.2 h"."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return (
+        f"{seconds / 60:.0f} min"
+        if seconds < 6000
+        else (f"{seconds / 3600:.1f} h")
+    )
 
 
 def update_interval() -> float:
@@ -38,3 +51,15 @@ def byte_bar(what: str, total: int) -> tqdm:
         dynamic_ncols=True,
         leave=False,
     )
+
+
+@contextlib.contextmanager
+def loud_if_disk_is_full(what: str) -> Iterator[None]:
+    """Lets training go on without a file that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        say(
+            f"WARNING: {what} could not be written: {error}. What was written "
+            "before is intact, and training goes on; free some space."
+        )

@@ -2,28 +2,47 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import platform
 import socket
-import time
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import yaml
 
 from tfxformer import run_folder
 from tfxformer.errors import InputError
-from tfxformer.lines import MAX_EXTRA_LENGTH
-from tfxformer.presets import PRESETS
 from tfxformer.quiet import import_tensorflow
-from tfxformer.tokenizer import Tokenizer
+from tfxformer.run_folder import load_tokenizers
+from training.build import compile_model, model_arguments, start_from
+from training.checkpoint import (
+    TrainingState,
+    checkpoint_paths,
+    restore,
+    rewrite_state,
+)
 from training.claim import LOCK, claim
-from training.config import ModelConfig, Recipe
+from training.config import Recipe
 from training.memory import keep_freed_memory
-from training.prepare import prepare
-from training.progress import say
+from training.prepare import Prepared, prepare
+from training.progress import duration, loud_if_disk_is_full, say
+from training.resampling import Resampling
+from training.resume import (
+    check_fingerprints,
+    digest_as_int,
+    find_checkpoint,
+    fingerprints,
+    settings_of,
+)
+from training.run_report import write_report
 from training.shards import explain_damage
+
+if TYPE_CHECKING:
+    from training.batches import BatchPlan
+    from training.distribution import Replicas
 
 VALIDATION_PAIRS = 500  # kept in the run folder, to check exports with
 VERSIONS = (
@@ -35,11 +54,13 @@ VERSIONS = (
 )
 
 
-def train(recipe: Recipe) -> Path:
+def train(recipe: Recipe, resume: bool = False) -> Path:
     """Trains a model and writes its run folder.
 
     Args:
         recipe: a `Recipe`.
+        resume: bool. Go on from the last checkpoint of a run of this name,
+            if there is one.
 
     Returns:
         Path of the run folder. It appears under its name when it is
@@ -47,97 +68,204 @@ def train(recipe: Recipe) -> Path:
 
     Raises:
         InputError: if data or sizes cannot be used; nothing is left behind.
+            Also where the training cannot go on; then its checkpoints stay.
     """
-    start = time.monotonic()
     folder = Path(recipe.output) / recipe.name
     incomplete = folder.with_name(folder.name + ".incomplete")
-    _check_free(recipe, folder, incomplete)
-    if recipe.training.data_service is not None:
-        check_service(recipe.training.data_service)
-    with claim(incomplete, folder):
-        keep = _train(recipe, incomplete)
-    minutes = (time.monotonic() - start) / 60
+    found = find_checkpoint(recipe, folder, incomplete) if resume else None
+    if found is None:
+        _check_free(recipe, folder, incomplete, resume)
+    settings = recipe.training
+    if settings.data_service is not None:
+        check_service(settings.data_service)
+    import_tensorflow()
+    from training.distribution import Replicas
+
+    if settings.deterministic:
+        import tensorflow as tf
+
+        tf.config.experimental.enable_op_determinism()
+    replicas = Replicas(settings)  # before anything else of TensorFlow
+    if not replicas.is_chief:
+        _train(recipe, incomplete, replicas, found)
+        return folder
+    resumes = found is not None
+    with (
+        _reopened(folder, incomplete, resumes),
+        claim(incomplete, folder, resumes),
+    ):
+        state = _train(recipe, incomplete, replicas, found)
     say(
-        f"Best by validation accuracy: {keep.best} ({keep.best_accuracy:.3f}). "
-        f"{minutes:.1f} minutes. Wrote {folder}"
+        f"Best by validation {settings.best_by}: {state.best_from} "
+        f"({state.best_measured[settings.best_by]:.4g}). "
+        f"{duration(state.seconds)}. Wrote {folder}"
     )
     return folder
 
 
-def _train(recipe: Recipe, folder: Path):
-    """Trains and writes to a folder; returns the `KeepWeights` of it."""
-    prepared = prepare(recipe)
-    keep_freed_memory()
-    tokenizers = prepared.tokenizers
-    say(
-        "Vocabulary: "
-        + " and ".join(
-            f"{size:,} pieces"
-            for size in dict.fromkeys(t.vocabulary_size for t in tokenizers)
-        )
-    )
-    for report in prepared.reports.values():
-        say(str(report))
-        for warning in report.warnings():
-            say(f"warning: {warning}")
+@contextlib.contextmanager
+def _reopened(folder: Path, incomplete: Path, resume: bool) -> Iterator[None]:
+    """Lets a finished run go on, or stay as it was if nothing comes of it."""
+    if not resume or incomplete.exists():
+        yield
+        return
+    before = checkpoint_paths(folder)
+    folder.rename(incomplete)
+    try:
+        yield
+    except BaseException:
+        names = [path.name for path in checkpoint_paths(incomplete)]
+        if names == [path.name for path in before]:
+            (incomplete / LOCK).unlink(missing_ok=True)
+            incomplete.rename(folder)
+        raise
 
-    import_tensorflow()
+
+def _train(
+    recipe: Recipe, folder: Path, replicas: "Replicas", found
+) -> TrainingState:
+    """Trains and writes to a folder."""
     import keras
 
-    from tfxformer.metrics import TokenAccuracy
     from training import callbacks, dataset
+    from training.validation import Validator
+    from training.weights import keep_averages
 
-    keras.utils.set_random_seed(recipe.seed)
-    arguments = model_arguments(recipe, *tokenizers)
-    accuracy = TokenAccuracy()
-    model = compile_model(recipe, arguments, accuracy)
-    if recipe.model.embeddings is not None:
-        start_from_vectors(model, recipe.model.embeddings, *tokenizers)
     settings = recipe.training
+    prepared = prepare(recipe, found and load_tokenizers(folder))
+    keep_freed_memory()
+    _say_what_was_read(prepared)
+    state, arrays = found or (TrainingState(), None)
+    if found:
+        check_fingerprints(folder, state, prepared)
+    state.settings = settings_of(recipe)
+    state.fingerprints = fingerprints(prepared)
+    replicas.check_equal(state.step, "the checkpoint to resume from")
+    replicas.check_equal(digest_as_int(state.fingerprints), "the text")
+
+    plan, steps_per_epoch = _plan(recipe, prepared)
+    keras.utils.set_random_seed(recipe.seed)
+    arguments = model_arguments(
+        recipe, *(t.vocabulary_size for t in prepared.tokenizers)
+    )
+    with replicas.scope():
+        model = compile_model(recipe, arguments, steps_per_epoch)
+        if arrays is None:
+            start_from(model, recipe, *prepared.tokenizers)
+        else:
+            restore(model, arrays)
+    validator = Validator(recipe, arguments, prepared)
+    writes = folder if replicas.is_chief else None
+    if writes:
+        _write_start(folder, recipe, arguments, prepared)
     resampling = None
     if settings.subword_sampling:
-        resampling = dataset.Resampling(
-            tokenizers, settings.subword_sampling, recipe.data.max_length
+        resampling = Resampling(
+            prepared.tokenizers,
+            settings.subword_sampling,
+            recipe.data.max_length,
         )
-    batches, steps_per_epoch = dataset.training_dataset(
-        prepared.train,
-        settings.max_tokens,
-        recipe.seed,
-        resampling=resampling,
-        service=settings.data_service,
+
+    def part(replica, num_replicas):
+        return dataset.training_dataset(
+            plan,
+            state.step,
+            replica,
+            num_replicas,
+            settings.accumulate,
+            resampling,
+            settings.data_service,
+        )
+
+    checkpoints = callbacks.Checkpoints(
+        state,
+        settings,
+        steps_per_epoch,
+        writes,
+        replicas.num_workers == 1,
+        arrays,
     )
-    validation = dataset.validation_dataset(prepared.valid, settings.max_tokens)
-    if not steps_per_epoch:
+    progress = callbacks.ProgressBar(steps_per_epoch, settings.epochs, state)
+    around = [
+        callbacks.Validation(validator, state, settings, writes),
+        *([progress] if writes else []),
+        callbacks.MetricsLog(writes, state, checkpoints.count_time),
+        *(
+            [callbacks.TensorBoardLog(folder / "tensorboard", validator)]
+            if writes
+            else []
+        ),
+        checkpoints,
+    ]
+    say(
+        f"Training {model.count_params():,} parameters for "
+        f"{settings.epochs} epochs of {steps_per_epoch:,} updates"
+        + (f", {replicas.count} replicas" if replicas.count > 1 else "")
+        + (f", from update {state.step + 1:,} on" if state.step else "")
+    )
+    with (
+        replicas.explain_loss(),
+        explain_damage(prepared.train),
+        contextlib.closing(progress),
+        checkpoints.heed_signals(),
+    ):
+        while len(state.records) < settings.epochs and not state.has_stopped(
+            settings.patience
+        ):
+            # The rest of an epoch that was interrupted, then all others.
+            epoch, done = divmod(state.step, steps_per_epoch)
+            model.fit(
+                replicas.distribute(part),
+                initial_epoch=epoch,
+                epochs=epoch + 1 if done else settings.epochs,
+                steps_per_epoch=steps_per_epoch - done,
+                verbose=0,
+                shuffle=False,
+                callbacks=around,
+            )
+    replicas.check_equal(digest_weights(model), "the weights at the end")
+    if writes:
+        keep_averages(validator, state, settings, folder)
+        with loud_if_disk_is_full("a checkpoint"):
+            rewrite_state(folder, state)  # with what is best now
+        write_report(folder, recipe, arguments, state, prepared)
+    return state
+
+
+def _plan(recipe: Recipe, prepared: Prepared) -> tuple["BatchPlan", int]:
+    """The batches of each epoch, and the number of updates of an epoch."""
+    from training.batches import BatchPlan
+
+    settings = recipe.training
+    plan = BatchPlan(prepared.train, settings.max_tokens, recipe.seed)
+    batches = plan.count(0)
+    if not batches:
         weights = [source.weight for source in recipe.data.train]
         raise InputError(
             "data.train: no pair is in the first epoch; raise the weights. "
             f"Received: {weights}"
         )
-    say(
-        f"Training {model.count_params():,} parameters for "
-        f"{settings.epochs} epochs of {steps_per_epoch} batches"
+    steps_per_epoch = settings.steps_per_epoch or -(
+        -batches // settings.accumulate
     )
-    _write_start(folder, recipe, arguments, prepared)
-    keep = callbacks.KeepWeights(folder, validation, settings.average_last)
-    progress = callbacks.ProgressBar(steps_per_epoch, accuracy)
-    with explain_damage(prepared.train), contextlib.closing(progress):
-        model.fit(
-            batches,
-            epochs=settings.epochs,
-            steps_per_epoch=steps_per_epoch,
-            validation_data=validation,
-            verbose=0,
-            shuffle=False,
-            callbacks=[
-                progress,
-                callbacks.MetricsLog(folder / "metrics.jsonl"),
-                keep,
-                keras.callbacks.TensorBoard(
-                    folder / "tensorboard", write_graph=False
-                ),
-            ],
-        )
-    return keep
+    return plan, steps_per_epoch
+
+
+def digest_weights(model) -> int:
+    """A number that other weights do not have, below 2^60."""
+    digest = hashlib.sha256()
+    for array in model.get_weights():
+        digest.update(array.tobytes())
+    return int(digest.hexdigest()[:15], 16)
+
+
+def _say_what_was_read(prepared: Prepared) -> None:
+    sizes = dict.fromkeys(t.vocabulary_size for t in prepared.tokenizers)
+    say("Vocabulary: " + " and ".join(f"{size:,} pieces" for size in sizes))
+    for report in prepared.reports.values():
+        say(str(report))
+        for warning in report.warnings():
+            say(f"warning: {warning}")
 
 
 def check_service(address: str) -> None:
@@ -159,109 +287,18 @@ def check_service(address: str) -> None:
         ) from None
 
 
-def model_arguments(
-    recipe: Recipe, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
-) -> dict[str, Any]:
-    """Resolves preset and overrides to the arguments of `Transformer`."""
-    config: ModelConfig = recipe.model
-    own = dataclasses.asdict(config)
-    preset, _ = own.pop("preset"), own.pop("embeddings")
-    arguments = {
-        **(PRESETS[preset] if preset else {}),
-        **{key: value for key, value in own.items() if value is not None},
-        "vocabulary_size": target_tokenizer.vocabulary_size,
-        "max_length": recipe.data.max_length + MAX_EXTRA_LENGTH,
-    }
-    if not recipe.tokenizer.shared and config.tie_embeddings == "all":
-        raise InputError(
-            "model.tie_embeddings: all needs one vocabulary; set "
-            "tokenizer.shared=true, or tie decoder or none. "
-            "Received: tie_embeddings=all, shared=false"
-        )
-    arguments.setdefault(
-        "tie_embeddings", "all" if recipe.tokenizer.shared else "decoder"
-    )
-    if not recipe.tokenizer.shared:
-        arguments["encoder_vocabulary_size"] = source_tokenizer.vocabulary_size
-    return arguments
-
-
-def compile_model(recipe: Recipe, arguments: dict[str, Any], accuracy):
-    """Builds the model and compiles it with the paper's optimizer.
-
-    Args:
-        recipe: a `Recipe`.
-        arguments: dict of arguments of `Transformer`.
-        accuracy: the `TokenAccuracy` to measure with.
-
-    Returns:
-        A compiled `Transformer`.
-
-    Reference:
-        Attention Is All You Need, sections 5.3 and 5.4.
-    """
-    import keras
-
-    from tfxformer.losses import TokenCrossEntropy
-    from tfxformer.metrics import Perplexity
-    from tfxformer.model import Transformer
-    from tfxformer.schedule import WarmupSchedule
-
-    try:
-        model = Transformer(**arguments)
-    except ValueError as error:
-        raise InputError(f"model: {error}") from None
-    settings = recipe.training
-    schedule = WarmupSchedule(
-        hidden_dim=None if settings.peak_rate else arguments["hidden_dim"],
-        warmup_steps=settings.warmup_steps,
-        factor=settings.factor,
-        peak_rate=settings.peak_rate,
-    )
-    model.compile(
-        keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9),
-        TokenCrossEntropy(settings.label_smoothing),
-        metrics=[accuracy, Perplexity()],
-        jit_compile=False,  # lengths vary: XLA would compile for each
-    )
-    return model
-
-
-def start_from_vectors(model, path, source_tokenizer, target_tokenizer):
-    """Fills the embeddings from word vectors and says how many were found."""
-    from tfxformer.embedding import load_word2vec
-
-    sides = {
-        id(model.encoder_embedding): (
-            model.encoder_embedding,
-            source_tokenizer,
-        ),
-        id(model.decoder_embedding): (
-            model.decoder_embedding,
-            target_tokenizer,
-        ),
-    }
-    for embedding, tokenizer in sides.values():
-        pieces = tokenizer.pieces()
-        try:
-            matrix, found = load_word2vec(
-                path, pieces, embedding.embeddings.numpy()
-            )
-        except ValueError as error:
-            raise InputError(f"model.embeddings: {error}") from None
-        embedding.embeddings.assign(matrix)
-        say(f"{path}: vectors for {found:,} of {len(pieces):,} pieces")
-
-
-def _check_free(recipe: Recipe, folder: Path, incomplete: Path) -> None:
+def _check_free(
+    recipe: Recipe, folder: Path, incomplete: Path, resume: bool
+) -> None:
     if Path(recipe.output).exists() and not Path(recipe.output).is_dir():
         raise InputError(f"output: {recipe.output} is not a folder")
     for path in (folder, incomplete):
-        if path.exists() and not recipe.overwrite:
+        begins_anew = resume and path == incomplete  # it has no checkpoint
+        if path.exists() and not recipe.overwrite and not begins_anew:
             what = "is a training that has not ended"
             raise InputError(
-                f"{path} {'exists' if path == folder else what}; give another "
-                "name=..., or overwrite=true"
+                f"{path} {'exists' if path == folder else what}; go on with "
+                "--resume, or give another name=..., or overwrite=true"
             )
         if path.exists():
             try:
@@ -269,8 +306,8 @@ def _check_free(recipe: Recipe, folder: Path, incomplete: Path) -> None:
                     run_folder.read_config(path)
             except InputError:
                 raise InputError(
-                    f"{path} exists and is no run, so overwrite=true leaves "
-                    "it alone; move it, or give another name=..."
+                    f"{path} exists and is no run, so it is left alone; move "
+                    "it, or give another name=..."
                 ) from None
 
 

@@ -244,9 +244,9 @@ def _head(event: tuple[Subject, Verb, Noun]) -> tuple:
 
 
 FAMILIES = [
-    Family("animal obstacle", 7, beast_obstacles),
+    Family("animal obstacle", 14, beast_obstacles),
     Family("human obstacle", 6, people_obstacles),
-    Family("animal reason", 2, beast_reasons),
+    Family("animal reason", 5, beast_reasons),
     Family("human reason", 4, people_reasons),
     Family("coordination", 6, coordinations),
 ]

@@ -1,0 +1,169 @@
+"""Files of weights: the last, the best, and averages over epochs."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from tfxformer.run_folder import weights_path
+from training import checkpoint
+from training.checkpoint import TrainingState
+from training.config import TrainingConfig
+from training.progress import say
+from training.validation import Validator
+
+
+def judged_weights(model) -> list[np.ndarray]:
+    """The weights, or their moving averages where the optimizer has some."""
+    optimizer = model.optimizer
+    if not optimizer.use_ema:
+        return model.get_weights()
+    averages = {
+        id(variable): average.numpy()
+        for variable, average in zip(
+            model.trainable_variables,
+            optimizer._model_variables_moving_average,
+            strict=True,
+        )
+    }
+    return [
+        averages[id(v)] if id(v) in averages else v.numpy()
+        for v in model.weights
+    ]
+
+
+def epochs_to_average(
+    settings: TrainingConfig, state: TrainingState
+) -> dict[str, list[int]]:
+    """Which epochs, counted from 1, go into each average.
+
+    Args:
+        settings: the recipe's `training`.
+        state: the `TrainingState`.
+
+    Returns:
+        dict of lists by a description of the average.
+    """
+    numbers = list(range(1, len(state.scores) + 1))
+    last = numbers[-settings.average_last :]
+    averages = {f"the average of the last {len(last)} epochs": last}
+    if settings.average_best:
+        by_score = sorted(numbers, key=lambda n: -state.scores[n - 1])
+        best = sorted(by_score[: settings.average_best])
+        averages[f"the average of the best {len(best)} epochs"] = best
+    return averages
+
+
+def keep_averages(
+    validator: Validator,
+    state: TrainingState,
+    settings: TrainingConfig,
+    folder: Path,
+) -> None:
+    """Writes the better average, and to `best` if nothing is better.
+
+    Args:
+        validator: a `Validator`.
+        state: the `TrainingState`.
+        settings: the recipe's `training`.
+        folder: path of the run folder.
+
+    Reference:
+        Attention Is All You Need, section 6.1 (checkpoint averaging).
+    """
+    scored = []
+    for description, epochs in epochs_to_average(settings, state).items():
+        paths = [checkpoint.epoch_path(folder, epoch) for epoch in epochs]
+        # A full disk, or another setting when resumed, may have left gaps.
+        there = [path for path in paths if path.exists()]
+        if not there:
+            continue
+        if len(there) < len(paths):
+            description += f", of which {len(there)} are kept"
+        weights = mean_weights(there)
+        measured = validator.measure(weights)
+        scored.append(
+            (validator.score(measured), description, measured, weights)
+        )
+    if not scored:
+        say("warning: no weights were kept to be averaged")
+        return
+    score, description, measured, weights = max(
+        scored, key=lambda entry: entry[0]
+    )
+    path = weights_path(folder, "averaged")
+    save_weights(path, weights, validator.model)
+    keep_if_best(path, state, score, measured, description)
+
+
+def keep_if_best(
+    path: Path,
+    state: TrainingState,
+    score: float,
+    measured: dict[str, float],
+    description: str,
+) -> None:
+    """Makes a copy of a file of weights the best ones if none was better.
+
+    Args:
+        path: path of the file, already written.
+        state: the `TrainingState`, which takes note of it.
+        score: float, higher is better.
+        measured: dict of floats.
+        description: string. What the weights are.
+    """
+    if state.best is not None and score <= state.best:
+        return
+    best = weights_path(path.parent.parent, "best")
+    partial = best.with_name("partial." + best.name)
+    try:
+        shutil.copyfile(path, partial)
+        partial.replace(best)
+    finally:
+        partial.unlink(missing_ok=True)
+    state.best = score
+    state.best_from = description
+    state.best_measured = measured
+
+
+def name_arrays(arrays: list[np.ndarray]) -> dict[str, np.ndarray]:
+    return {f"{number:05d}": array for number, array in enumerate(arrays)}
+
+
+def mean_weights(paths: list[Path]) -> list[np.ndarray]:
+    """The mean over files of `write_arrays`, array by array."""
+    total: list[np.ndarray] = []
+    for path in paths:
+        arrays = checkpoint.read_arrays(path)
+        weights = [arrays[name] for name in sorted(arrays)]
+        if not total:
+            total = [array.astype("float64") for array in weights]
+        else:
+            total = [a + b for a, b in zip(total, weights, strict=True)]
+    return [(array / len(paths)).astype("float32") for array in total]
+
+
+def save_weights(path: Path, weights: list[np.ndarray], model) -> None:
+    """Writes weights under a temporary name, reads them back, renames.
+
+    Args:
+        path: path that ends in `.weights.h5`.
+        weights: list of arrays.
+        model: a model without an optimizer, to write and to read with.
+
+    Raises:
+        OSError: if what was written is not what was given.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name("partial." + path.name)
+    try:
+        model.set_weights(weights)
+        model.save_weights(partial)
+        model.set_weights([np.zeros_like(array) for array in weights])
+        model.load_weights(partial)
+        for ours, theirs in zip(weights, model.get_weights(), strict=True):
+            if not np.array_equal(ours, theirs, equal_nan=True):
+                raise OSError(f"{partial}: not what was to be written")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
