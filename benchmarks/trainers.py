@@ -23,8 +23,13 @@ class Fit:
 
     def __init__(self, model, batches):
         self.model = model
+        options = tf.data.Options()  # as in `training.dataset`, for all alike
+        options.autotune.enabled = False
         self.dataset = (
-            tf.data.Dataset.from_tensor_slices(batches).repeat().prefetch(2)
+            tf.data.Dataset.from_tensor_slices(batches)
+            .repeat()
+            .prefetch(2)
+            .with_options(options)
         )
 
     def __call__(self, updates):

@@ -83,7 +83,7 @@ def training_dataset(
                 service=service,
             )
         )
-    return dataset.prefetch(4)
+    return dataset.prefetch(4).with_options(_options())
 
 
 def validation_dataset(corpus: Corpus, max_tokens: int) -> tf.data.Dataset:
@@ -100,6 +100,14 @@ def validation_dataset(corpus: Corpus, max_tokens: int) -> tf.data.Dataset:
     count = plan.count(0)
     dataset = training_dataset(plan).take(count)
     return dataset.apply(tf.data.experimental.assert_cardinality(count))
+
+
+def _options() -> tf.data.Options:
+    # The thread that tunes buffers, of which there are none to tune, sleeps
+    # up to a minute; who ends an iterator may have to wait until it wakes.
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return options
 
 
 def _load_shards(dataset: tf.data.Dataset, corpus: Corpus) -> tf.data.Dataset:
