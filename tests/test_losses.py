@@ -7,7 +7,11 @@ import reference
 import tensorflow as tf
 
 import tfxformer
-from tfxformer.losses import token_cross_entropy, token_weights
+from tfxformer.losses import (
+    projected_cross_entropy,
+    token_cross_entropy,
+    token_weights,
+)
 
 LABELS = np.array([[3, 1, 2, 0], [4, 2, 0, 0]])
 SMOOTHING = [0.0, 0.1, 0.6]
@@ -77,6 +81,48 @@ def test_gradient_equals_that_of_plain_tensorflow(label_smoothing):
         gradients.append(tape.gradient(total, logits))
     np.testing.assert_allclose(*gradients, atol=1e-6)
     assert np.all(np.any(gradients[0] != 0, axis=-1))
+
+
+@pytest.mark.parametrize("label_smoothing", SMOOTHING)
+def test_projected_equals_plain_tensorflow(label_smoothing):
+    """Losses, predictions and both gradients, with upstream of any size."""
+    random = np.random.default_rng(3)
+    x = tf.constant(random.normal(size=(2, 4, 3)), "float32")
+    matrix = tf.constant(random.normal(size=(5, 3)), "float32")
+    upstream = tf.constant(random.normal(size=(2, 4)), "float32")
+
+    def graded(compute):
+        with tf.GradientTape() as tape:
+            tape.watch([x, matrix])
+            losses, predicted = compute()
+            total = tf.reduce_sum(losses * upstream)
+        return losses, predicted, *tape.gradient(total, [x, matrix])
+
+    def expected():
+        logits = tf.matmul(x, matrix[tf.newaxis], transpose_b=True)
+        losses = plain(LABELS, logits, label_smoothing)
+        return losses, tf.argmax(logits, -1)
+
+    for one, other in zip(
+        graded(
+            lambda: projected_cross_entropy(LABELS, x, matrix, label_smoothing)
+        ),
+        graded(expected),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", ["token", "projected"])
+def test_improbable_tokens_have_a_finite_loss(function):
+    """exp(-200) is 0 in float32; its logarithm is still -200."""
+    logits = tf.constant([[[100.0, -100.0, 0.0], [-100.0, 100.0, 100.0]]])
+    labels = np.array([[1, 0]])
+    if function == "token":
+        losses = token_cross_entropy(labels, logits)
+    else:
+        losses, _ = projected_cross_entropy(labels, logits, tf.eye(3))
+    np.testing.assert_allclose(losses, [[200, 200 + np.log(2)]], rtol=1e-6)
 
 
 @pytest.mark.parametrize("label_smoothing", SMOOTHING)

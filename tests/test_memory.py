@@ -31,5 +31,5 @@ print(counts[-1] - counts[0])
 def test_blocks_of_a_thread_are_taken_from_the_system_only_once():
     process = command("-c", PROGRAM)
     assert process.returncode == 0, process.stderr.decode()
-    # All are smaller than the first; handed back, they are 50,000 pages and more.
+    # All are smaller than the first; handed back, they would be 50,000 pages.
     assert int(process.stdout) < 1000

@@ -270,6 +270,23 @@ class Transformer(keras.Model):
             list of L tuples `(self_weights, cross_weights)`, float32
             `(B, N, T, T)` and `(B, N, T, S)`.
         """
+        x, weights = self._decode(
+            decoder_token_ids,
+            encoder_sequence,
+            encoder_padding_mask,
+            training=training,
+        )
+        logits = self._logits(x, self.output_matrix())
+        return (logits, weights) if return_attention_weights else logits
+
+    def _decode(
+        self,
+        decoder_token_ids,
+        encoder_sequence,
+        encoder_padding_mask,
+        training,
+    ):
+        """`decode` without the output matrix: `(B, T, D)` and the weights."""
         x = self.decoder_position(self.decoder_embedding(decoder_token_ids))
         x = self.dropout_layer(x, training=training)
         self_attention_mask = attention_mask(
@@ -287,8 +304,12 @@ class Transformer(keras.Model):
                 training=training,
             )
             weights.append(block_weights)
-        logits = self._logits(x, self.output_matrix())
-        return (logits, weights) if return_attention_weights else logits
+        return self._normalize_decoded(x), weights
+
+    def _normalize_decoded(self, x):
+        if self.decoder_normalization is None:
+            return x
+        return self.decoder_normalization(x)
 
     def start_cache(
         self,
@@ -411,6 +432,7 @@ class Transformer(keras.Model):
             )
             new_caches.append(block_cache)
             weights.append(block_weights)
+        x = self._normalize_decoded(x)
         logits = self._logits(x, matrix)  # (B, K, V)
         logits = ops.reshape(logits, (-1, ops.shape(matrix)[1]))
         results = (logits, (visible, new_caches))
@@ -455,8 +477,6 @@ class Transformer(keras.Model):
         return ops.take(matrix, token_ids, axis=1)
 
     def _logits(self, x, output_matrix):  # -> float32 (B, T, V)
-        if self.decoder_normalization is not None:
-            x = self.decoder_normalization(x)
         rows = ops.reshape(x, (-1, self.hidden_dim))  # (B * T, D)
         rows = ops.cast(rows, output_matrix.dtype)
         logits = ops.cast(ops.matmul(rows, output_matrix), "float32")

@@ -1,13 +1,18 @@
 """The training step: a gradient in which all tokens count the same."""
 
+import keras
 import tensorflow as tf
 
-from tfxformer.metrics import TokenAccuracy
+from tfxformer.losses import projected_cross_entropy, token_weights
+from tfxformer.masking import padding_mask
 from tfxformer.model import Transformer
 
 
 class TrainingTransformer(Transformer):
     """A `Transformer` that `fit` trains on the mean loss over all tokens.
+
+    It is compiled with a `TokenCrossEntropy`, and trains without making the
+    gradient of the logits, the largest tensor of a step.
 
     The tokens of an update are those of all its batches, on all replicas.
     Loss and accuracy in the logs are means over the tokens of an epoch. Its
@@ -29,7 +34,7 @@ class TrainingTransformer(Transformer):
     def build(self, input_shape):
         # Not one of `compile`, which would have no variables before the first
         # batch: those of a checkpoint must find their place earlier.
-        self.accuracy = TokenAccuracy()
+        self.accuracy = keras.metrics.Mean("accuracy")
         super().build(input_shape)
 
     def train_step(self, data):
@@ -51,20 +56,37 @@ class TrainingTransformer(Transformer):
 
     def _gradients(self, inputs, labels, all_tokens):
         """The part of one batch in the gradient of the mean loss."""
-        tokens = tf.math.count_nonzero(labels, dtype=tf.float32)
+        encoder_token_ids, decoder_token_ids = inputs
+        weights = token_weights(labels)
+        tokens = tf.reduce_sum(weights)
         with tf.GradientTape() as tape:
-            logits = self(inputs, training=True)
-            mean = self.compute_loss(inputs, labels, logits, training=True)
+            x, _ = self._decode(
+                decoder_token_ids,
+                self.encode(encoder_token_ids, training=True),
+                padding_mask(encoder_token_ids),
+                training=True,
+            )
+            matrix = tf.transpose(self.output_matrix())
+            losses, predicted = projected_cross_entropy(
+                labels,
+                tf.cast(x, matrix.dtype),
+                matrix,
+                self.loss.label_smoothing,
+            )
+            total = tf.reduce_sum(losses * weights)
             part = self.optimizer.scale_loss(
-                mean * tf.math.divide_no_nan(tokens, all_tokens)
+                tf.math.divide_no_nan(total, all_tokens)
             )
         gradients = tape.gradient(part, self.trainable_variables)
-        is_finite = tf.math.is_finite(mean)  # else the update is skipped
+        is_finite = tf.math.is_finite(total)  # else the update is skipped
         self._loss_tracker.update_state(
-            tf.where(is_finite, mean, 0.0),
+            tf.where(is_finite, tf.math.divide_no_nan(total, tokens), 0.0),
             sample_weight=tf.where(is_finite, tokens, 0.0),
         )
-        self.accuracy.update_state(labels, logits)
+        correct = tf.reduce_sum(tf.where(labels == predicted, weights, 0.0))
+        self.accuracy.update_state(
+            tf.math.divide_no_nan(correct, tokens), sample_weight=tokens
+        )
         return gradients
 
     def _sum_of_gradients(self, data, all_tokens):
