@@ -8,7 +8,7 @@ from ctranslate2.specs import TransformerSpec, common_spec
 from keras import ops
 
 from tfxformer import Transformer, sinusoidal_encoding
-from tfxformer.blocks import LAYER_NORM_EPSILON
+from tfxformer.normalization import EPSILON
 
 POSITIONS = 512
 
@@ -63,7 +63,7 @@ def write_ctranslate2(
             block.cross_attention_residual.normalization,
         )
         _feed_forward(layer.ffn, block)
-    spec.config.layer_norm_epsilon = LAYER_NORM_EPSILON
+    spec.config.layer_norm_epsilon = EPSILON
     spec.config.unk_token = "<unk>"
     spec.config.decoder_start_token = "<s>"
     spec.register_source_vocabulary(pieces)

@@ -122,7 +122,7 @@ def test_a_folder_imports_only_itself_and_the_library(path):
         ("attention", {"masking", "projection"}),
         ("losses", {"masking"}),
         ("metrics", {"losses", "masking"}),
-        ("blocks", {"attention", "masking", "projection"}),
+        ("blocks", {"attention", "masking", "normalization", "projection"}),
         (
             "model",
             {
@@ -130,6 +130,7 @@ def test_a_folder_imports_only_itself_and_the_library(path):
                 "blocks",
                 "embedding",
                 "masking",
+                "normalization",
                 "position",
                 "presets",
                 "projection",

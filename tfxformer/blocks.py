@@ -4,9 +4,8 @@ import keras
 
 from tfxformer.attention import MultiHeadAttention
 from tfxformer.masking import attention_mask
+from tfxformer.normalization import LayerNormalization
 from tfxformer.projection import Projection
-
-LAYER_NORM_EPSILON = 1e-6
 
 
 @keras.saving.register_keras_serializable("tfxformer")
@@ -114,8 +113,8 @@ class Residual(keras.layers.Layer):
         super().__init__(**kwargs)
         self.normalize_first = normalize_first
         self.dropout = dropout
-        self.normalization = keras.layers.LayerNormalization(
-            epsilon=LAYER_NORM_EPSILON, dtype=self.dtype_policy, name="norm"
+        self.normalization = LayerNormalization(
+            dtype=self.dtype_policy, name="norm"
         )
         self.dropout_layer = keras.layers.Dropout(
             dropout, dtype=self.dtype_policy
@@ -125,12 +124,14 @@ class Residual(keras.layers.Layer):
         self.normalization.build(inputs_shape)
 
     def call(self, inputs, sublayer, training=None):
-        x = self.normalization(inputs) if self.normalize_first else inputs
+        x = inputs
+        if self.normalize_first:
+            x = self.normalization(inputs, training=training)
         outputs = sublayer(x)
         x, *rest = outputs if isinstance(outputs, tuple) else (outputs,)
         x = inputs + self.dropout_layer(x, training=training)
         if not self.normalize_first:
-            x = self.normalization(x)
+            x = self.normalization(x, training=training)
         return (x, *rest) if rest else x
 
     def get_config(self):

@@ -4,9 +4,10 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from tfxformer.blocks import LAYER_NORM_EPSILON, DecoderBlock, EncoderBlock
+from tfxformer.blocks import DecoderBlock, EncoderBlock
 from tfxformer.embedding import TokenEmbedding
 from tfxformer.masking import attention_mask, causal_mask, padding_mask
+from tfxformer.normalization import LayerNormalization
 from tfxformer.position import (
     LearnedPositionEncoding,
     SinusoidalPositionEncoding,
@@ -162,9 +163,7 @@ class Transformer(keras.Model):
         if normalize_first:
 
             def norm(name):
-                return keras.layers.LayerNormalization(
-                    epsilon=LAYER_NORM_EPSILON, dtype=policy, name=name
-                )
+                return LayerNormalization(dtype=policy, name=name)
 
             self.encoder_normalization = norm("encoder_normalization")
             self.decoder_normalization = norm("decoder_normalization")
@@ -244,7 +243,7 @@ class Transformer(keras.Model):
             )
             weights.append(block_weights)
         if self.encoder_normalization is not None:
-            x = self.encoder_normalization(x)
+            x = self.encoder_normalization(x, training=training)
         return (x, weights) if return_attention_weights else x
 
     def decode(
@@ -304,12 +303,12 @@ class Transformer(keras.Model):
                 training=training,
             )
             weights.append(block_weights)
-        return self._normalize_decoded(x), weights
+        return self._normalize_decoded(x, training), weights
 
-    def _normalize_decoded(self, x):
+    def _normalize_decoded(self, x, training=None):
         if self.decoder_normalization is None:
             return x
-        return self.decoder_normalization(x)
+        return self.decoder_normalization(x, training=training)
 
     def start_cache(
         self,
