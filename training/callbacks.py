@@ -63,7 +63,7 @@ class ProgressBar(keras.callbacks.Callback):
         self.tokens_before = int(self.model.tokens_seen.numpy())
         left = ""
         done = self.state.step - self.first_step
-        if done:
+        if done >= self.steps_per_epoch:
             steps = self.epochs * self.steps_per_epoch - self.state.step
             left = f", {duration((now - self.begin) / done * steps)} left"
         width = len(str(self.epochs))
