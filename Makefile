@@ -1,9 +1,11 @@
 # make demo    install, train on the phrasebook, export, translate
-# make test    install, run every test
+# make test    install, run every test but the notebooks
 # make notebooks  run every notebook
 # make lint    check style and types
 # make docs    build the guide and the reference into site/
 # make gallery draw the pictures of the guide with the run of the demo
+# make format  put the code in order
+# make clean   remove what was installed and built
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin

@@ -1,12 +1,27 @@
-"""What `make docs` adds to mkdocs: the notebooks, and formulas as MathML."""
+"""What `make docs` adds: the notebooks, their formulas, call arguments."""
 
 import html
 import re
 from pathlib import Path
 
+import griffe
 from latex2mathml.converter import convert
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File
+
+
+class CallArguments(griffe.Extension):
+    """Shows the section "Call arguments" of Keras as a list of arguments."""
+
+    def on_instance(self, *, obj, **kwargs):
+        if obj.docstring is not None:
+            obj.docstring.value = re.sub(
+                "^Call arguments:$",
+                "Args: Call arguments",
+                obj.docstring.value,
+                flags=re.MULTILINE,
+            )
+
 
 ROOT = Path(__file__).parents[1]
 

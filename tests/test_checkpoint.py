@@ -2,13 +2,17 @@
 
 import os
 
+import keras
 import numpy as np
 import pytest
 
+from tfxformer import InputError
 from training.checkpoint import (
     TrainingState,
+    capture,
     checkpoint_paths,
     read_checkpoint,
+    restore,
     write_checkpoint,
 )
 
@@ -88,3 +92,29 @@ def test_one_that_cannot_be_written_leaves_the_others(tmp_path, monkeypatch):
     assert [p.name for p in checkpoint_paths(tmp_path)] == ["step-00000001.npz"]
     assert len(list((tmp_path / "checkpoints").iterdir())) == 1
     assert read_checkpoint(tmp_path)[0].step == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("optimizer.2", lambda array: None),
+        ("optimizer.3", lambda array: array[:1]),
+        ("optimizer.99", lambda array: np.zeros(2)),
+        ("model.0", lambda array: array.T),
+    ],
+    ids=["missing", "smaller", "one too many", "turned"],
+)
+def test_arrays_of_another_model_are_refused(name, change):
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    model.compile("adam", "mse")
+    model.optimizer.build(model.trainable_variables)
+    arrays = capture(model)
+    restore(model, arrays)
+    before = capture(model)
+    arrays[name] = change(arrays.get(name))
+    if arrays[name] is None:
+        del arrays[name]
+    with pytest.raises(InputError, match=f"another model: {name} has"):
+        restore(model, arrays)
+    for key, array in capture(model).items():
+        np.testing.assert_array_equal(array, before[key])

@@ -52,6 +52,37 @@ def test_the_search_can_be_chosen(
     assert said in process.stdout + process.stderr
 
 
+@pytest.mark.parametrize(
+    ("tokenizer", "translation", "reference"),
+    [
+        ("zh", "我喜欢红茶。", "我喜欢绿茶。"),
+        ("ja-mecab", "私は紅茶が好きです。", "私は緑茶が好きです。"),
+    ],
+)
+def test_the_command_scores_in_words_of_the_language(
+    tmp_path, monkeypatch, tokenizer, translation, reference
+):
+    for name, line in (("reference", reference), ("output", translation)):
+        (tmp_path / name).write_text(f"{line}\n" * 2, encoding="utf-8")
+    monkeypatch.setattr(
+        "training.evaluate.translate_with",
+        lambda name, sources, options: [translation] * len(sources),
+    )
+    process = call(
+        "training.evaluate", "any-model",
+        "--source", tmp_path / "reference",
+        "--reference", tmp_path / "reference",
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr.decode()
+    theirs = command(
+        "-m", "sacrebleu", tmp_path / "reference", "-i", tmp_path / "output",
+        "-m", "bleu", "-w", "2", "-tok", tokenizer, "-b",
+    )  # fmt: skip
+    line = process.stdout.decode().splitlines()[0]
+    assert f"tok:{tokenizer}" in line
+    assert float(line.split(" = ")[1].split()[0]) == float(theirs.stdout)
+
+
 def test_word_error_rate_by_hand():
     # One substitution and one deletion in five words of reference.
     lines = scores(["a x c", "e"], ["a b c", "d e"])

@@ -9,6 +9,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import sacrebleu
+import yaml
 from conftest import call, command
 
 from export.formats import refuse_if_broken
@@ -610,14 +611,47 @@ def test_a_conversion_that_ignores_its_input_is_refused(translations, refused):
         refuse_if_broken(results, "TFLite int8")
 
 
-@pytest.mark.parametrize("what", ["export/saved_model", "none", "weights"])
+@pytest.mark.parametrize(
+    "what", ["export", "export/saved_model", "none", "weights"]
+)
 def test_what_is_not_a_run_is_not_exported(run_folder, export_folder, what):
     process = call("export.__main__", run_folder / what)
     lines = process.stderr.decode().splitlines()
     assert process.returncode == 2
     assert len(lines) == 1
     assert what in lines[0]
-    assert ("inference export" in lines[0]) == (what == "export/saved_model")
+    assert ("inference export" in lines[0]) == what.startswith("export")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("name", "../../elsewhere"),
+        ("name", "/tmp/elsewhere"),
+        ("name", ["toy"]),
+        ("name", None),
+        ("model", {"dtype": {"class_name": "system", "module": "os"}}),
+        ("model", ["toy"]),
+    ],
+    ids=str,
+)
+def test_the_configuration_of_a_run_is_checked(
+    run_folder, tmp_path, key, value
+):
+    """A name is one of a file, a size is a number: nothing else is made."""
+    copy = tmp_path / "runs" / "toy"
+    shutil.copytree(
+        run_folder, copy, ignore=shutil.ignore_patterns("export", "check*")
+    )
+    config = yaml.safe_load((copy / "config.yaml").read_text())
+    new = {**config[key], **value} if isinstance(value, dict) else value
+    (copy / "config.yaml").write_text(yaml.safe_dump({**config, key: new}))
+    process = call("export.__main__", copy)
+    assert process.returncode == 2
+    (line,) = process.stderr.decode().splitlines()
+    assert "config.yaml: not the configuration of a run" in line
+    assert not (copy / "export").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
 @pytest.mark.parametrize(
@@ -675,6 +709,21 @@ def test_a_damaged_tokenizer_is_named_with_its_file(tmp_path, export_folder):
     repacked(export_folder, path, **{"tokenizer.model": b"junk"})
     with pytest.raises(InputError, match=r"model\.tflite: not a Sentence"):
         LiteTranslator(path)
+
+
+def test_tokenizers_are_read_from_the_saved_model_alone(
+    tmp_path, export_folder
+):
+    copy = tmp_path / "model" / "1"
+    shutil.copytree(export_folder / "saved_model" / "1", copy)
+    shutil.move(copy / "assets" / "tokenizer.model", tmp_path / "other.model")
+    path = copy / "assets" / "settings.json"
+    settings = json.loads(path.read_text())
+    for name in ("../../../other.model", str(tmp_path / "other.model")):
+        settings["source_tokenizer"] = settings["target_tokenizer"] = name
+        path.write_text(json.dumps(settings))
+        with pytest.raises(InputError, match="without its assets"):
+            load_translator(copy)
 
 
 def test_a_damaged_saved_model(tmp_path, export_folder):

@@ -103,3 +103,15 @@ def test_bad_settings(corpus_folder, tmp_path, assignments, words):
     for word in words:
         assert word in line
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("what", ["", "saved_model", "saved_model/1"])
+def test_an_export_cannot_be_trained_on(
+    corpus_folder, export_folder, tmp_path, what
+):
+    process = train(
+        corpus_folder, tmp_path, f"start_from={export_folder / what}"
+    )
+    assert process.returncode == 2
+    assert "inference export" in process.stderr.decode().splitlines()[-1]
+    assert not list(tmp_path.iterdir())

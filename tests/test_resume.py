@@ -9,11 +9,13 @@ import time
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import yaml
 from conftest import ROOT, call
 
 from tfxformer import load_run
 from training.checkpoint import checkpoint_paths, read_arrays
+from training.step import TrainingTransformer
 
 SETTINGS = [
     "name=resumed",
@@ -260,6 +262,78 @@ def test_a_finished_run_gets_more_epochs_at_another_rate(
     assert config["training"]["peak_rate"] == 0.002
     report = (run / "report.md").read_text()
     assert "| epochs | 4 |" in report and "| updates | 32 |" in report
+
+
+def infinite_from(update, count):
+    """`_gradients` of the model, infinite in so many updates."""
+    gradients = TrainingTransformer._gradients
+
+    def some_infinite(self, *arguments):
+        step = tf.cast(self.optimizer.iterations, tf.int64) + tf.cast(
+            self.optimizer.skipped, tf.int64
+        )
+        bad = (step >= update - 1) & (step < update - 1 + count)
+        return [
+            tf.where(bad, np.inf, gradient)
+            for gradient in map(
+                tf.convert_to_tensor, gradients(self, *arguments)
+            )
+        ]
+
+    return some_infinite
+
+
+FEW = [
+    "training.epochs=2",
+    "training.accumulate=1",
+    "training.precision=float32",
+    "training.subword_sampling=0",
+    "training.ema=null",
+    "training.max_skipped=3",
+]
+
+
+def test_one_infinite_gradient_is_skipped_and_said(
+    corpus_folder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        TrainingTransformer, "_gradients", infinite_from(update=5, count=1)
+    )
+    process = train(corpus_folder, *FEW, output=tmp_path)
+    text = process.stderr.decode()
+    assert process.returncode == 0, text
+    assert (
+        "update 5 skipped, its gradient is not finite (1 in a row, 1 in "
+        in (text)
+    )
+    assert text.count("skipped, its gradient") == 1
+    arrays, state = all_arrays(tmp_path / "resumed")
+    # Adam's own count comes first in an optimizer.
+    assert arrays["optimizer.0"] == state["step"] - 1
+
+
+def test_the_weights_before_the_first_infinite_gradient_are_kept(
+    corpus_folder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        TrainingTransformer, "_gradients", infinite_from(update=5, count=99)
+    )
+    few = [*FEW, "training.checkpoint_every=1", "training.keep_checkpoints=9"]
+    process = train(corpus_folder, *few, output=tmp_path)
+    text = process.stderr.decode()
+    assert process.returncode == 2, text
+    assert "no gradient is finite any more" in text.splitlines()[-1]
+    newest, *others = checkpoint_paths(tmp_path / "resumed.incomplete")
+    (before,) = [path for path in others if path.stem.endswith("00004")]
+    arrays, good = read_arrays(newest), read_arrays(before)
+    weights = [name for name in good if name.startswith("model.")]
+    equal = [np.array_equal(arrays[name], good[name]) for name in weights]
+    # The generators of dropout have gone on.
+    assert [
+        name
+        for name, same in zip(weights, equal, strict=True)
+        if not same and good[name].dtype.kind == "f"
+    ] == []
 
 
 def test_gradients_that_are_never_finite_end_the_training(

@@ -20,6 +20,7 @@ AWKWARD = [
     "שלום עולם",
     "tab\tand  spaces\u00a0here",
     "１２３ ﬁne ①",
+    "\ufe30 and \u2025",
     "e\u0301 = é",
 ]
 
@@ -58,8 +59,8 @@ def test_chinese_gets_no_spaces(tokenizer):
 
 def test_the_rule_of_normalisation_is_in_the_model(tmp_path):
     text = ["Full １２３ and no-break\u00a0space"] * 20 + list("abcdefgh")
-    changed = "１２３\u00a0a"
-    for rule, expected in (("nmt_nfkc", "123 a"), ("identity", changed)):
+    changed = "１２３\u00a0a\ufe30"
+    for rule, expected in (("nmt_nfkc", "123 a.."), ("identity", changed)):
         tokenizer = Tokenizer.train(text, 320, "bpe", rule)
         path = tmp_path / rule
         path.write_bytes(tokenizer.model_proto)
@@ -127,3 +128,10 @@ def test_a_missing_tensorflow_text_is_named_with_both_versions(
     assert f"TensorFlow {tf.__version__}" in str(error.value)
     installed = metadata.version("tensorflow-text")
     assert f"found: tensorflow-text {installed}" in str(error.value)
+
+    def no_version(package):
+        raise metadata.PackageNotFoundError(package)
+
+    monkeypatch.setattr(metadata, "version", no_version)
+    with pytest.raises(InputError, match="found: no tensorflow-text"):
+        tokenizer.in_graph()

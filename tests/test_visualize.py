@@ -139,6 +139,8 @@ def test_fonts_are_looked_for_and_named_when_missing(caplog, monkeypatch):
         assert families == ["DejaVu Sans"]
         assert len(caplog.messages) == 1
         # In STIX, and not in DejaVu Sans.
+        font_families(["\u72ac"])
+        assert "fonts-noto-cjk" in caplog.messages.pop()
         assert font_families(["\u24b6"]) == ["DejaVu Sans", "STIXGeneral"]
     (message,) = caplog.messages
     assert "\U0001e900" in message and "fonts-noto-core" in message

@@ -106,10 +106,13 @@ class MultiHeadAttention(keras.layers.Layer):
         training: bool. Whether dropout is active.
 
     Returns:
-        The output, float `(B, T, D)`. A tuple where more was asked for:
+        The output, float `(B, T, D)`. A tuple where more was asked for,
         `(output, cache)` with a `cache_update_index`, `(output,
         attention_weights)` or `(output, cache, attention_weights)` with
         `return_attention_weights`. The weights are float32 `(B, N, T, S)`.
+
+    Raises:
+        ValueError: if `num_heads` or `key_dim` is not positive.
 
     Reference:
         Attention Is All You Need, section 3.2.2.

@@ -26,8 +26,12 @@ class FeedForward(keras.layers.Layer):
     Returns:
         float `(B, T, D)`.
 
+    Raises:
+        ValueError: if there is no such activation.
+
     Reference:
-        Attention Is All You Need, section 3.3. SwiGLU: GLU Variants Improve
+        Attention Is All You Need, section 3.3. Gaussian Error Linear Units
+        (Hendrycks and Gimpel, 2016). SwiGLU: GLU Variants Improve
         Transformer (Shazeer, 2020), section 2.
     """
 
@@ -241,7 +245,8 @@ class EncoderBlock(_Block):
         float32 `(B, N, S, S)`.
 
     Raises:
-        ValueError: if the heads do not divide the width.
+        ValueError: if the heads do not divide the width, or there is no such
+            activation.
 
     Reference:
         Attention Is All You Need, section 3.1.
@@ -319,7 +324,8 @@ class DecoderBlock(_Block):
         cross_weights)])` where a cache is updated or weights are asked for.
 
     Raises:
-        ValueError: if the heads do not divide the width.
+        ValueError: if the heads do not divide the width, or there is no such
+            activation.
 
     Reference:
         Attention Is All You Need, section 3.1.

@@ -41,13 +41,23 @@ class Batch(NamedTuple):
 
 
 class ScoredTranslation(NamedTuple):
-    """A translation with what the model thinks of it."""
+    """A translation with what the model thinks of it.
 
-    log_probability: float  # in nats, </s> included
-    pieces: list[str]  # of the translation, with </s> if it has an end
-    log_probabilities: list[float]  # of each piece
-    source_pieces: list[str]  # without </s>
-    attention: np.ndarray  # float (pieces, source_pieces + </s>)
+    Attributes:
+        log_probability: float, in nats, `</s>` included.
+        pieces: list of T strings: of the translation, with `</s>` if it has
+            an end.
+        log_probabilities: list of T floats: of each piece, in nats.
+        source_pieces: list of S - 1 strings, without `</s>`.
+        attention: float32 `(T, S)`. From each piece of the translation to
+            those of the source and to its `</s>`.
+    """
+
+    log_probability: float
+    pieces: list[str]
+    log_probabilities: list[float]
+    source_pieces: list[str]
+    attention: np.ndarray
 
     def word_attention(self) -> np.ndarray:
         """Soft alignment: float (target words, source words)."""

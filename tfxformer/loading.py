@@ -20,7 +20,7 @@ def load_translator(path, num_workers: int | None = None):
         `LiteTranslator`.
 
     Raises:
-        InputError: if the path is none of the three.
+        InputError: if the path is none of the three, or is damaged.
     """
     path = Path(path)
     if path.suffix == ".tflite":

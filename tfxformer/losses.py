@@ -136,6 +136,17 @@ class TokenCrossEntropy(keras.losses.Loss):
     Args:
         label_smoothing: float. Probability spread over the vocabulary.
 
+    Call arguments:
+        y_true: int `(B, T)`. Labels; 0 = padding.
+        y_pred: float `(B, T, V)`. Logits.
+        sample_weight: float `(B,)` or `(B, T)`, or None.
+
+    Returns:
+        float32 `()`, in nats; 0 where nothing counts.
+
+    Raises:
+        ValueError: if `label_smoothing` is not at least 0 and below 1.
+
     Reference:
         Attention Is All You Need, section 5.4.
     """

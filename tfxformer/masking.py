@@ -12,6 +12,9 @@ def padding_mask(token_ids, pad_token_id=0):
 
     Returns:
         bool `(B, S)`; True = real token.
+
+    Reference:
+        Attention Is All You Need, section 3.2.3.
     """
     return ops.not_equal(token_ids, pad_token_id)
 
@@ -50,6 +53,9 @@ def attention_mask(key_padding_mask=None, causal_mask=None):
     Returns:
         bool `(B, T, S)`, with size 1 for an axis on which nothing depends;
         None if both are None.
+
+    Reference:
+        Attention Is All You Need, section 3.2.3.
     """
     if key_padding_mask is not None:
         key_padding_mask = ops.expand_dims(key_padding_mask, 1)  # (B, 1, S)

@@ -33,7 +33,7 @@ class TokenAccuracy(_TokenMean):
     """Share of real tokens whose label has the highest logit.
 
     `update_state` takes labels, int `(B, T)` with 0 for padding, and
-    logits, float `(B, T, V)`.
+    logits, float `(B, T, V)`; `result` is float32 `()`, from 0 to 1.
     """
 
     def __init__(self, name="accuracy", **kwargs):
@@ -51,10 +51,14 @@ class TokenLoss(_TokenMean):
 
     Other than the loss that Keras reports, a mean over all tokens, however
     they were put into batches. `update_state` takes labels, int `(B, T)`
-    with 0 for padding, and logits, float `(B, T, V)`.
+    with 0 for padding, and logits, float `(B, T, V)`; `result` is float32
+    `()`.
 
     Args:
         label_smoothing: float. Probability spread over the vocabulary.
+
+    Reference:
+        Attention Is All You Need, section 5.4.
     """
 
     def __init__(self, label_smoothing=0.0, name="loss", **kwargs):
@@ -76,7 +80,7 @@ class Perplexity(_TokenMean):
     """`exp` of the mean cross-entropy of the real tokens, not smoothed.
 
     `update_state` takes labels, int `(B, T)` with 0 for padding, and
-    logits, float `(B, T, V)`.
+    logits, float `(B, T, V)`; `result` is float32 `()`, at least 1.
     """
 
     def __init__(self, name="perplexity", **kwargs):

@@ -60,8 +60,9 @@ class Transformer(keras.Model):
         Logits (or probabilities), float32 `(B, T, V)`.
 
     Raises:
-        ValueError: if the heads do not divide the width, or if separate
-            vocabularies are to share one matrix.
+        ValueError: if the heads do not divide the width, if an odd width is
+            to hold pairs of sines and cosines, if separate vocabularies are
+            to share one matrix, or if a choice is none of those above.
 
     Reference:
         Attention Is All You Need (Vaswani et al., 2017), section 3.
@@ -181,6 +182,9 @@ class Transformer(keras.Model):
 
         Returns:
             A `Transformer`.
+
+        Raises:
+            ValueError: if there is no such preset, or as `Transformer` does.
         """
         if preset not in PRESETS:
             raise ValueError(
@@ -230,6 +234,9 @@ class Transformer(keras.Model):
         Returns:
             float `(B, S, D)`; with weights a tuple of it and a list of L
             float32 `(B, N, S, S)`.
+
+        Reference:
+            Attention Is All You Need, section 3.1.
         """
         x = self.encoder_position(self.encoder_embedding(encoder_token_ids))
         x = self.dropout_layer(x, training=training)
@@ -268,6 +275,9 @@ class Transformer(keras.Model):
             Logits, float32 `(B, T, V)`; with weights a tuple of them and a
             list of L tuples `(self_weights, cross_weights)`, float32
             `(B, N, T, T)` and `(B, N, T, S)`.
+
+        Reference:
+            Attention Is All You Need, section 3.1.
         """
         x, weights = self._decode(
             decoder_token_ids,
@@ -467,6 +477,9 @@ class Transformer(keras.Model):
 
         Returns:
             float `(D, V)`, or `(D, V')`.
+
+        Reference:
+            Attention Is All You Need, section 3.4.
         """
         if self.output_projection is None:
             return self.decoder_embedding.output_matrix(token_ids)

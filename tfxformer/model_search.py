@@ -39,14 +39,17 @@ def search(
         options: `SearchOptions`. Penalties, `patience`, `n_best`,
             `temperature`, `top_k` and `top_p` may be tensors.
         blocked: bool `(V,)`, or None. Tokens that may not occur.
-        seeds: int32 `(B,)`. Of each sentence, for sampling.
+        seeds: int32 `(B,)`. Of each sentence; sampling needs them.
         shortlist: int32 `(V',)`, or None: ids of the tokens that may occur,
             the special ones first. All other ids, here and in the result,
             are then positions in this list.
 
     Returns:
         Tuple of token ids, int32 `(B, K, L)`, K = `options.num_rows`, best
-        first; and score and log-probability, float32 `(B, K)`.
+        first; and score and log-probability, float32 `(B, K)`, in nats.
+
+    Reference:
+        Attention Is All You Need, section 6.1 (beam search).
     """
     num_rows = options.num_rows
     use_beams = not (options.sampling or options.alternatives)

@@ -10,12 +10,20 @@ MOST = 1000  # nothing beyond is of use
 
 
 class Hypothesis(NamedTuple):
-    """One translation of a sentence."""
+    """One translation of a sentence.
+
+    Attributes:
+        text: string.
+        score: float, by which it was chosen: of greedy search its
+            log-probability, of beam search that with its penalties.
+        log_probability: float. Sum over its tokens, in nats.
+        token_ids: list of ints, up to and with `</s>`, if it was reached.
+    """
 
     text: str
-    score: float  # by which it was chosen
-    log_probability: float  # sum over its tokens, in nats
-    token_ids: list[int]  # up to and with </s>, if it was reached
+    score: float
+    log_probability: float
+    token_ids: list[int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +31,8 @@ class SearchOptions:
     """Every control of the search.
 
     The default is greedy search up to 50 tokens more than the source has.
-    Numbers of tokens include `</s>`.
+    Numbers of tokens include `</s>`. `check` raises an `InputError` where a
+    value makes no sense, or does not go with another.
 
     Attributes:
         beam_size: int. Hypotheses kept by beam search; 1: greedy.

@@ -55,6 +55,9 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
     Returns:
         float32 `(B, T, D)`.
 
+    Raises:
+        ValueError: if D is odd.
+
     Reference:
         Attention Is All You Need, section 3.5.
     """

@@ -31,3 +31,8 @@ PRESETS = {
         "dropout": 0.3,
     },
 }
+"""Sizes of "tiny", "small", "base" and "big": arguments of `Transformer`.
+
+Reference:
+    Attention Is All You Need, table 3 (base and big).
+"""

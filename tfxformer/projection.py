@@ -19,6 +19,9 @@ class Projection(keras.layers.Dense):
 
     Returns:
         float `(B, T, units)`.
+
+    Reference:
+        Attention Is All You Need, sections 3.2.2 and 3.3.
     """
 
     def call(self, inputs, training=None):

@@ -12,6 +12,7 @@
 Only configuration and arrays are read: nothing in a run is executed.
 """
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ TOKENIZER = "tokenizer.model"
 SOURCE_TOKENIZER = "tokenizer.source.model"
 VALIDATION_PAIRS = "valid.tsv"
 WEIGHTS = ("best", "last", "averaged")
+NAME = r"^\w[\w.-]*$"  # of a run: a file of that name stays in its folder
 
 
 class Run(NamedTuple):
@@ -51,7 +53,7 @@ def load_run(folder, weights: str = "best") -> Run:
 
     Args:
         folder: string or path. A run folder.
-        weights: "best" (by validation accuracy), "last" or "averaged".
+        weights: "best" (on the validation text), "last" or "averaged".
 
     Returns:
         A `Run`.
@@ -104,6 +106,8 @@ def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
     Raises:
         InputError: if one is missing or damaged.
     """
+    if not (folder / TOKENIZER).is_file():
+        raise InputError(f"{folder}: no {TOKENIZER} in this run")
     target_tokenizer = Tokenizer.from_file(folder / TOKENIZER)
     path = folder / SOURCE_TOKENIZER
     if not path.exists():
@@ -135,26 +139,38 @@ def read_config(folder: Path) -> dict[str, Any]:
     """
     if not folder.exists():
         raise InputError(f"{folder}: no such file or folder")
-    exported = (folder / "saved_model.pb").exists() or any(
-        folder.glob("*/saved_model.pb")
+    path = folder / CONFIG
+    places = ("saved_model.pb", "*/saved_model.pb", "*/*/saved_model.pb")
+    exported = not path.is_file() and any(
+        any(folder.glob(place)) for place in places
     )
     if exported or folder.is_file():
         raise InputError(
             f"{folder}: an inference export or another file, not a run folder; "
             "give the folder that training wrote"
         )
-    path = folder / CONFIG
     if not path.is_file():
         raise InputError(f"{folder}: not a run folder (no {CONFIG} in it)")
     try:
         config = yaml.safe_load(path.read_text(encoding="utf-8"))
-        complete = all(
-            isinstance(config[key], dict) for key in ("model", "data")
+        sound = (
+            re.search(NAME, config["name"]) is not None
+            and isinstance(config["data"]["max_length"], int)
+            # Keras would make objects of what is nested.
+            and all(
+                isinstance(value, str | int | float | None)
+                for value in config["model"].values()
+            )
         )
-        complete = complete and isinstance(config["data"]["max_length"], int)
-    except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError):
-        complete = False
-    if not complete:
+    except (
+        yaml.YAMLError,
+        UnicodeDecodeError,
+        AttributeError,
+        TypeError,
+        KeyError,
+    ):
+        sound = False
+    if not sound:
         raise InputError(f"{path}: not the configuration of a run")
     return config
 

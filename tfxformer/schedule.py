@@ -36,11 +36,13 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
     Raises:
         ValueError: if neither or both of `hidden_dim` and `peak_rate` are
-            given, if `warmup_steps` is not positive, or if `total_steps` is
-            missing, needless or not above `warmup_steps`.
+            given, if there is a `factor` beside a `peak_rate`, if there is no
+            such decay, if `warmup_steps` is not positive, or if `total_steps`
+            is missing, needless or not above `warmup_steps`.
 
     Reference:
-        Attention Is All You Need, section 5.3.
+        Attention Is All You Need, section 5.3. Cosine: SGDR (Loshchilov and
+        Hutter, 2017), section 3.
     """
 
     def __init__(

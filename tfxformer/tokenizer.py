@@ -63,6 +63,10 @@ class Tokenizer:
 
         Returns:
             A `Tokenizer`.
+
+        Raises:
+            OSError: if the file cannot be read.
+            InputError: if it is no SentencePiece model with our special ids.
         """
         with open(path, "rb") as file:
             proto = file.read()
@@ -128,6 +132,7 @@ class Tokenizer:
 
     @property
     def vocabulary_size(self) -> int:
+        """int, V. Number of pieces, those of single bytes included."""
         return self._processor.GetPieceSize()
 
     def pieces(self) -> list[str]:

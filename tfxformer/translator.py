@@ -164,7 +164,7 @@ class SavedModelTranslator(Translator):
             self.beam_size = int(settings["beam_size"])
             max_source_length = int(settings["max_source_length"])
             source_tokenizer, target_tokenizer = (
-                Tokenizer.from_file(assets / settings[name])
+                Tokenizer.from_file(assets / Path(settings[name]).name)
                 for name in ("source_tokenizer", "target_tokenizer")
             )
         except (OSError, ValueError, KeyError, TypeError):

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from tfxformer.errors import InputError
 from training.progress import say
 
 FOLDER = "checkpoints"
@@ -179,7 +180,7 @@ def restore(model, arrays: Mapping[str, np.ndarray]) -> None:
     """Puts back what `capture` copied.
 
     Raises:
-        ValueError: if the model has other variables.
+        InputError: if the model has other variables.
     """
     variables = _variables(model)
     shapes = {name: tuple(v.shape) for name, v in variables.items()}
@@ -190,9 +191,9 @@ def restore(model, arrays: Mapping[str, np.ndarray]) -> None:
             for name in {**shapes, **stored}
             if shapes.get(name) != stored.get(name)
         )
-        raise ValueError(
-            f"{wrong}: shape {stored.get(wrong)} in the checkpoint, "
-            f"{shapes.get(wrong)} in the model"
+        raise InputError(
+            f"the checkpoint is of another model: {wrong} has the shape "
+            f"{stored.get(wrong)} there, {shapes.get(wrong)} in the model"
         )
     for name, variable in variables.items():
         variable.assign(arrays[name])

@@ -14,6 +14,7 @@ import yaml
 from pydantic.dataclasses import dataclass
 
 from tfxformer.errors import InputError
+from tfxformer.run_folder import NAME
 
 STRICT = pydantic.ConfigDict(extra="forbid")
 Positive = Annotated[int, pydantic.Field(gt=0)]
@@ -34,6 +35,7 @@ Languages = tuple[Language, Language]
 FORMS = ("source", "tsv", "jsonl", "tmx", "tfds", "phrasebook")
 
 
+# --8<-- [start:recipe]
 @dataclass(config=STRICT)
 class Source:
     """Parallel text of one of the forms. File names may hold * and ?."""
@@ -225,7 +227,7 @@ class TrainingConfig:
 
 @dataclass(config=STRICT)
 class Recipe:
-    name: Annotated[str, pydantic.Field(pattern=r"^\w[\w.-]*$")]
+    name: Annotated[str, pydantic.Field(pattern=NAME)]
     data: DataConfig
     tokenizer: TokenizerConfig = dataclasses.field(
         default_factory=TokenizerConfig
@@ -238,6 +240,9 @@ class Recipe:
     output: FileName = "runs"  # the run folder is OUTPUT/NAME
     overwrite: bool = False  # replace a run folder of that name
     seed: Annotated[int, pydantic.Field(ge=0)] = 1
+
+
+# --8<-- [end:recipe]
 
 
 def add_recipe_arguments(parser: argparse.ArgumentParser, example: str) -> None:

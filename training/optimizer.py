@@ -15,7 +15,7 @@ class SkippingAdam(keras.optimizers.Adam):
     see the gradient of the whole batch and all replicas do the same. A
     skipped update does not count: the schedule does not move either.
 
-    With `scale_loss` the loss is multiplied, and the gradients are divided,
+    With `scales_loss` the loss is multiplied, and the gradients are divided,
     by a factor that keeps small gradients above what float16 can hold: it is
     halved when an update is skipped, and doubled after 2,000 that were not.
 
