@@ -20,6 +20,7 @@ from tfxformer import (
     load_run,
     load_translator,
 )
+from tfxformer.translator import RunTranslator
 from training.phrasebook import generate
 
 
@@ -737,3 +738,12 @@ def test_a_damaged_saved_model(tmp_path, export_folder):
     shutil.rmtree(copy / "1" / "variables")
     with pytest.raises(InputError, match="damaged"):
         load_translator(copy)
+
+
+def test_one_graph_translates_all_lengths(run_folder):
+    translator = RunTranslator(load_run(run_folder))
+    lines = [" ".join(["dog"] * length) for length in range(1, 36)]
+    for line in lines:  # each a batch of its own
+        translator.translate([line])
+    (function,) = translator._functions.values()
+    assert function.experimental_get_tracing_count() == 1

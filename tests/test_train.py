@@ -1,7 +1,10 @@
 """From files to a run folder, through the command that users call."""
 
 import json
+import shutil
+import warnings
 
+import keras
 import numpy as np
 import pytest
 import yaml
@@ -232,8 +235,6 @@ def test_a_loaded_run_gives_equal_logits_in_another_process(run_folder):
     ],
 )
 def test_a_damaged_run_is_refused(run_folder, tmp_path, damage, word):
-    import shutil
-
     copy = tmp_path / "copy"
     ignore = shutil.ignore_patterns("export", "tensorboard")
     shutil.copytree(run_folder, copy, ignore=ignore)
@@ -243,8 +244,37 @@ def test_a_damaged_run_is_refused(run_folder, tmp_path, damage, word):
     assert "\n" not in str(error.value)
 
 
-def test_a_keras_archive_is_not_a_run(tmp_path):
-    path = tmp_path / "model.keras"
-    path.write_bytes(b"PK\x03\x04")
+def open_file(x, path):
+    with open(path, "wb"):
+        return x
+
+
+@pytest.mark.parametrize("suffix", [".keras", ".h5"])
+def test_code_in_a_model_file_is_never_run(run_folder, tmp_path, suffix):
+    """Neither where a run is expected, nor as the weights of one."""
+    opened = tmp_path / "opened"
+    layer = keras.layers.Lambda(
+        open_file, arguments={"path": str(opened)}, output_shape=(2,)
+    )
+    model = keras.Sequential([keras.Input((2,)), layer])
+    path = tmp_path / f"model{suffix}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # HDF5 is considered legacy
+        model.save(path)
+    model(np.zeros((1, 2)))
+    assert opened.exists()  # so it would be
+    opened.unlink()
     with pytest.raises(InputError, match="not a run folder"):
         load_run(path)
+    for module in ("tfxformer.cli", "export.__main__"):
+        first = ["translate"] if module == "tfxformer.cli" else []
+        process = call(module, *first, path)
+        assert process.returncode == 2
+        assert len(process.stderr.splitlines()) == 1
+    copy = tmp_path / "copy"
+    ignore = shutil.ignore_patterns("export", "tensorboard", "checkpoints")
+    shutil.copytree(run_folder, copy, ignore=ignore)
+    weights_path(copy, "best").write_bytes(path.read_bytes())
+    with pytest.raises(InputError, match="damaged"):
+        load_run(copy)
+    assert not opened.exists()

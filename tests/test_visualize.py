@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -140,10 +141,19 @@ def test_fonts_are_looked_for_and_named_when_missing(caplog, monkeypatch):
         assert len(caplog.messages) == 1
         # In STIX, and not in DejaVu Sans.
         font_families(["\u72ac"])
-        assert "fonts-noto-cjk" in caplog.messages.pop()
         assert font_families(["\u24b6"]) == ["DejaVu Sans", "STIXGeneral"]
-    (message,) = caplog.messages
-    assert "\U0001e900" in message and "fonts-noto-core" in message
+    adlam, kanji = caplog.messages
+    assert "\U0001e900" in adlam and "fonts-noto-core" in adlam
+    assert "\u72ac" in kanji and "fonts-noto-cjk" in kanji
+
+
+def test_japanese_is_drawn_where_there_is_a_font(attentions, tmp_path):
+    if len(font_families(["東京"])) == 1:
+        pytest.skip("no font of this machine has kanji")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # "Glyph ... missing from font"
+        figure = tfxformer.attention_figure(attentions, "encoder")
+        figure.savefig(tmp_path / "a.png")
 
 
 def test_position_figure():
