@@ -11,7 +11,15 @@ from tfxformer.run_folder import WEIGHTS, load_run, read_config
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Exports a run, or says what an exported SavedModel needs."""
+    """Exports a run, or says what an exported SavedModel needs.
+
+    Args:
+        arguments: list of strings. The command line; None: that of this
+            process.
+
+    Raises:
+        SystemExit: with status 2 and one line on standard error on bad input.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m export",
         description="Write a trained run as a SavedModel and as .tflite.",
@@ -78,7 +86,10 @@ def export(
         The report.
 
     Raises:
-        InputError: if the run cannot be read or the folder is not ours.
+        InputError: if the run cannot be read, if the folder is not ours, if
+            tensorflow-text is missing, or if a format cannot hold the model
+            or breaks it. An earlier export then stays as it is.
+        OSError: if a file cannot be read or written.
     """
     read_config(run_folder)  # fails before the slow imports
     if folder.exists() and not (folder / "report.json").is_file():

@@ -29,7 +29,9 @@ def write_formats(
         The report.
 
     Raises:
-        InputError: if a format cannot hold the model, or breaks it.
+        InputError: if a format cannot hold the model or breaks it, if
+            tensorflow-text is missing, or if the run has no validation pairs.
+        OSError: if a file cannot be read or written.
     """
     name = run.config["name"]
     pairs = _validation_pairs(run_folder)

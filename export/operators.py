@@ -18,7 +18,7 @@ def operators(folder: Path) -> set[str]:
         set of strings.
 
     Raises:
-        InputError: if the folder holds no SavedModel.
+        InputError: if the folder holds no SavedModel, or a damaged one.
     """
     path = saved_model_folder(folder) / "saved_model.pb"
     if not path.is_file():
@@ -46,6 +46,9 @@ def extra_operators(folder: Path) -> list[str]:
 
     Returns:
         sorted list of strings.
+
+    Raises:
+        InputError: if the folder holds no SavedModel, or a damaged one.
     """
     import tensorflow as tf
 
@@ -61,6 +64,9 @@ def check(folder: Path) -> str:
 
     Returns:
         string, for people.
+
+    Raises:
+        InputError: if the folder holds no SavedModel, or a damaged one.
     """
     names = extra_operators(folder)
     if not names:

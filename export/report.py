@@ -18,7 +18,7 @@ def measure(
     size: int,
     tokenizer: Tokenizer,
 ) -> dict:
-    """Translates the source sentences, once to warm up and once for time.
+    """Translates the source sentences, after a few of them to warm up.
 
     Args:
         translate: callable from a list of strings to a list of strings.
@@ -27,8 +27,9 @@ def measure(
         tokenizer: the target language's `Tokenizer`, to count tokens.
 
     Returns:
-        dict: "bytes", "bleu", "sentences_per_second", "tokens_per_second"
-        (target tokens, `</s>` included) and "translations".
+        dict: "bytes", "bleu" (0 to 100), "sentences_per_second",
+        "tokens_per_second" (target tokens, `</s>` included) and
+        "translations".
     """
     sources = [source for source, _ in pairs]
     translate(sources[:EXAMPLES])
@@ -60,6 +61,9 @@ def write_report(
 
     Returns:
         The content of `report.md`.
+
+    Raises:
+        OSError: if a file cannot be written.
     """
     first, *_ = results.values()
     lines = [

@@ -39,7 +39,11 @@ def serving_module(run: Run, assets: list[Path], beam_size: int) -> tf.Module:
         beam_size: int. K of the beam search.
 
     Returns:
-        A `tf.Module` with a function for each signature.
+        A `tf.Module`, whose `signatures_by_name` is a dict of the functions
+        that `export_saved_model` names.
+
+    Raises:
+        InputError: if tensorflow-text is missing or does not fit.
     """
     model = run.model
     source_tokenizer = run.source_tokenizer.in_graph()
@@ -176,6 +180,9 @@ def export_saved_model(run: Run, folder: Path, beam_size: int) -> None:
         run: a `Run`.
         folder: path. The folder of one version; it must not exist.
         beam_size: int. K of the beam search.
+
+    Raises:
+        InputError: if tensorflow-text is missing or does not fit.
     """
     with tempfile.TemporaryDirectory() as temporary:
         contents = {

@@ -7,7 +7,17 @@ from training.config import add_recipe_arguments, read_recipe
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Trains the model of a recipe."""
+    """Trains the model of a recipe.
+
+    Args:
+        arguments: list of strings. The command line; None: that of this
+            process.
+
+    Raises:
+        SystemExit: with status 2 and one line on standard error on bad
+            input; with 130 on Ctrl-C, and 143 on SIGTERM while updates are
+            made. `--resume` goes on after both.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m training",
         description="Train a translation model on parallel text.",

@@ -34,7 +34,8 @@ def plan_batches(index, weights, epoch, seed, max_tokens):
     is random.
 
     Args:
-        index: int32 `(M, 3)`. Source length, target length and origin.
+        index: int32 `(M, 3)`, of M pairs. Source length, target length and
+            origin.
         weights: float64, of each origin: how often a pair is in an epoch.
             Of weight 2.5, it is there twice and three times in turn.
         epoch: int64 scalar.
@@ -105,20 +106,45 @@ class BatchPlan:
         self._count = functools.lru_cache(None)(self._count_batches)
 
     def shard_order(self, epoch):
-        """Numbers of the shards in the order of an epoch, int32 tensor."""
+        """The order of the shards in an epoch.
+
+        Args:
+            epoch: int scalar, from 0.
+
+        Returns:
+            int32 `(number of shards,)` tensor of their numbers.
+        """
         seed = [tf.constant(self.seed, tf.int64), -1 - tf.cast(epoch, tf.int64)]
         order = _random_order(len(self.corpus.indices), tf.stack(seed))
         return tf.cast(order, tf.int32)
 
     def batches(self, epoch, shard, index):
-        """The batches of a shard: what `plan_batches` returns."""
+        """The batches of a shard in an epoch.
+
+        Args:
+            epoch: int scalar, from 0.
+            shard: int scalar. Number of the shard.
+            index: int32 `(M, 3)`, of the M pairs of the shard. See
+                `plan_batches`.
+
+        Returns:
+            Ragged int32 `(number of batches, None)`: the indices of the
+            pairs.
+        """
         epoch, shard = tf.cast(epoch, tf.int64), tf.cast(shard, tf.int64)
         number = epoch * MAX_SHARDS + shard + 1
         seed = tf.stack([tf.constant(self.seed, tf.int64), number])
         return plan_batches(index, self.weights, epoch, seed, self.max_tokens)
 
     def count(self, epoch: int) -> int:
-        """Number of batches of an epoch."""
+        """Number of batches of an epoch, in all shards.
+
+        Args:
+            epoch: int, from 0.
+
+        Returns:
+            int.
+        """
         return sum(
             self._shard_count(epoch, shard)
             for shard in range(len(self.corpus.indices))

@@ -16,7 +16,23 @@ from training.progress import say
 def model_arguments(
     recipe: Recipe, source_vocabulary_size: int, target_vocabulary_size: int
 ) -> dict[str, Any]:
-    """Resolves preset and overrides to the arguments of `Transformer`."""
+    """Resolves preset and overrides to the arguments of `Transformer`.
+
+    Args:
+        recipe: a `Recipe`.
+        source_vocabulary_size: int. Pieces of the source's tokenizer.
+        target_vocabulary_size: int. Pieces of the target's tokenizer.
+
+    Returns:
+        dict of arguments of `Transformer`. If the recipe starts from another
+        run, they are those of that run, its vocabulary sizes included, with
+        the recipe's dropout rates where it gives some.
+
+    Raises:
+        InputError: if separate vocabularies are to share one matrix; or if
+            `start_from` is no run, or has learned positions for fewer pieces
+            than `data.max_length`.
+    """
     if recipe.start_from is not None:
         return _inherited_arguments(recipe)
     config: ModelConfig = recipe.model
@@ -76,6 +92,10 @@ def compile_model(
     Returns:
         A compiled `TrainingTransformer` whose optimizer is built.
 
+    Raises:
+        InputError: if the arguments do not go together, or if the warm-up is
+            not shorter than the training.
+
     Reference:
         Attention Is All You Need, sections 5.3 and 5.4.
     """
@@ -113,8 +133,22 @@ def compile_model(
 def learning_rate(recipe: Recipe, hidden_dim: int, steps_per_epoch: int):
     """The `WarmupSchedule` of a recipe.
 
+    Args:
+        recipe: a `Recipe`.
+        hidden_dim: int, D. Width of the model; `training.peak_rate` stands in
+            for it.
+        steps_per_epoch: int. Updates in an epoch; they only matter to a
+            linear or cosine decay.
+
+    Returns:
+        A `WarmupSchedule`.
+
     Raises:
-        InputError: if the warm-up is longer than the training.
+        InputError: if, with a linear or cosine decay, the warm-up is not
+            shorter than the training.
+
+    Reference:
+        Attention Is All You Need, section 5.3.
     """
     from tfxformer.schedule import WarmupSchedule
 
@@ -140,7 +174,8 @@ def freeze(model, parts: Sequence[str]) -> None:
 
     Args:
         model: a `Transformer`, not compiled.
-        parts: list of "embeddings", "encoder" and "decoder".
+        parts: list of "embeddings" (with learned positions and the output
+            projection), "encoder" and "decoder".
     """
     layers = {
         "embeddings": [
@@ -162,7 +197,21 @@ def freeze(model, parts: Sequence[str]) -> None:
 def start_from(
     model, recipe: Recipe, source_tokenizer, target_tokenizer
 ) -> None:
-    """Fills a new model from another run or from word vectors."""
+    """Fills a new model from another run or from word vectors.
+
+    A recipe with neither leaves the model as it is.
+
+    Args:
+        model: a `Transformer`, made with `model_arguments`.
+        recipe: a `Recipe`.
+        source_tokenizer: the source language's `Tokenizer`.
+        target_tokenizer: the target language's `Tokenizer`.
+
+    Raises:
+        InputError: if the run cannot be loaded, or if the word vectors are
+            damaged or not as wide as the model.
+        OSError: if the file of word vectors cannot be read.
+    """
     if recipe.start_from is not None:
         run = run_folder.load_run(recipe.start_from)
         model.set_weights(run.model.get_weights())
@@ -173,7 +222,19 @@ def start_from(
 
 
 def start_from_vectors(model, path, source_tokenizer, target_tokenizer):
-    """Fills the embeddings from word vectors and says how many were found."""
+    """Fills the embeddings from word vectors and says how many were found.
+
+    Args:
+        model: a `Transformer`. Pieces without a vector keep their row.
+        path: string. A word2vec text file; see `load_word2vec`.
+        source_tokenizer: the source language's `Tokenizer`.
+        target_tokenizer: the target language's `Tokenizer`.
+
+    Raises:
+        InputError: if the file is damaged, or its vectors are not as wide as
+            the model.
+        OSError: if it cannot be read.
+    """
     from tfxformer.embedding import load_word2vec
 
     sides = {

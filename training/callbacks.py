@@ -41,8 +41,8 @@ class ProgressBar(keras.callbacks.Callback):
     Tokens are real target tokens.
 
     Args:
-        steps_per_epoch: int.
-        epochs: int.
+        steps_per_epoch: int. Updates in an epoch.
+        epochs: int. Of the whole training.
         state: the `TrainingState`.
     """
 
@@ -223,10 +223,14 @@ class Checkpoints(keras.callbacks.Callback):
     Args:
         state: the `TrainingState`.
         settings: the recipe's `training`.
-        steps_per_epoch: int.
+        steps_per_epoch: int. Updates in an epoch.
         folder: path of the run folder; None: another worker writes.
         alone: bool. Whether this process can decide to stop for itself.
         arrays: dict, of the checkpoint that is resumed; or None.
+
+    Raises:
+        InputError: from an update, if `training.max_skipped` in a row had no
+            finite gradient.
     """
 
     def __init__(
@@ -309,7 +313,10 @@ class Checkpoints(keras.callbacks.Callback):
         self.tokens_seen = tokens_seen
 
     def save(self):
-        """Writes a checkpoint. All workers call it; one writes."""
+        """Writes a checkpoint, or warns that it cannot be written.
+
+        All workers call it; one writes.
+        """
         self.count_time()
         arrays = checkpoint.capture(self.model)
         if self.folder is not None:
@@ -323,7 +330,15 @@ class Checkpoints(keras.callbacks.Callback):
 
     @contextlib.contextmanager
     def heed_signals(self) -> Iterator[None]:
-        """Ends the training after the next update; at once when repeated."""
+        """Ends the training after the next update; at once when repeated.
+
+        With several workers it ends at once. Only the main thread heeds
+        signals.
+
+        Raises:
+            KeyboardInterrupt: on SIGINT, and where it ends at once.
+            SystemExit: with status 143, on SIGTERM.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -346,7 +361,7 @@ class TensorBoardLog(keras.callbacks.Callback):
     """Scalars, translations and a picture of attention, for TensorBoard.
 
     Args:
-        folder: path.
+        folder: path of the folder of event files.
         validator: a `Validator`.
     """
 

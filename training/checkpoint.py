@@ -28,23 +28,45 @@ STATE = "state"  # name of the JSON among the arrays
 
 @dataclasses.dataclass
 class TrainingState:
-    """What a training knows beside its arrays."""
+    """What a training knows beside its arrays.
 
-    step: int = 0  # updates, those that were skipped included
+    Attributes:
+        step: int. Updates so far, those that were skipped included.
+        seconds: float. Time so far, validation included.
+        cpu_seconds: float. Processor time so far, in seconds.
+        tokens: int. Target tokens so far, `</s>` included.
+        records: list of dicts, one for each epoch: the lines of
+            `metrics.jsonl`.
+        scores: list of floats, one for each epoch. Higher is better.
+        best: float, or None. Score of the weights called best.
+        best_from: string. What those are, such as "epoch 3".
+        best_measured: dict of floats. What was measured with those.
+        settings: dict. The recipe, as `settings_of` gives it.
+        fingerprints: dict of strings, as `training.resume.fingerprints` gives
+            them.
+    """
+
+    step: int = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
-    tokens: int = 0  # of targets, so far
+    tokens: int = 0
     records: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    # Of each epoch, higher is better.
     scores: list[float] = dataclasses.field(default_factory=list)
-    best: float | None = None  # score of the weights called best
+    best: float | None = None
     best_from: str = ""
     best_measured: dict[str, float] = dataclasses.field(default_factory=dict)
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
     fingerprints: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def has_stopped(self, patience: int | None) -> bool:
-        """Whether so many epochs have gone by without a better one."""
+        """Whether so many epochs have gone by without a better one.
+
+        Args:
+            patience: int, or None: it never stops.
+
+        Returns:
+            bool.
+        """
         if patience is None or not self.scores:
             return False
         best = self.scores.index(max(self.scores))
@@ -78,8 +100,15 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """Reads what `write_arrays` wrote.
 
+    Args:
+        path: path of the file.
+
+    Returns:
+        dict of arrays by name.
+
     Raises:
-        OSError, ValueError: if the file is not there or damaged.
+        OSError: if the file cannot be read.
+        ValueError: if it is damaged.
     """
     try:
         with (
@@ -117,7 +146,14 @@ def write_checkpoint(
 
 
 def checkpoint_paths(folder: Path) -> list[Path]:
-    """The checkpoints of a run folder, the newest first."""
+    """Finds the checkpoints of a run folder.
+
+    Args:
+        folder: path of the run folder.
+
+    Returns:
+        list of paths, the newest first; empty if there are none.
+    """
     return sorted((folder / FOLDER).glob("step-*.npz"), reverse=True)
 
 
@@ -146,9 +182,14 @@ def read_checkpoint(
 def rewrite_state(folder: Path, state: TrainingState) -> None:
     """Writes the newest checkpoint again, with what has become of its state.
 
+    Where it is not of the same step, nothing is written.
+
     Args:
         folder: path of the run folder.
-        state: the `TrainingState`, of the same step.
+        state: the `TrainingState`.
+
+    Raises:
+        OSError: if it cannot be written; what was there is intact.
     """
     paths = checkpoint_paths(folder)
     found = read_checkpoint(folder)
@@ -157,7 +198,15 @@ def rewrite_state(folder: Path, state: TrainingState) -> None:
 
 
 def epoch_path(folder: Path, epoch: int) -> Path:
-    """Where the weights at the end of an epoch are kept, counted from 1."""
+    """Where the weights at the end of an epoch are kept.
+
+    Args:
+        folder: path of the run folder.
+        epoch: int. Number of the epoch, from 1.
+
+    Returns:
+        path of a file of `write_arrays`.
+    """
     return folder / FOLDER / f"epoch-{epoch:05d}.npz"
 
 
@@ -178,6 +227,10 @@ def capture(model) -> dict[str, np.ndarray]:
 
 def restore(model, arrays: Mapping[str, np.ndarray]) -> None:
     """Puts back what `capture` copied.
+
+    Args:
+        model: a compiled Keras model with a built optimizer.
+        arrays: mapping of arrays by name.
 
     Raises:
         InputError: if the model has other variables.
@@ -200,7 +253,13 @@ def restore(model, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def restore_metrics(model, arrays: Mapping[str, np.ndarray]) -> None:
-    """Puts back what the metrics had counted."""
+    """Puts back what the metrics had counted, and nothing else.
+
+    Args:
+        model: a compiled Keras model with a built optimizer.
+        arrays: mapping of arrays by name, as `capture` gave it for such a
+            model.
+    """
     for name, variable in _variables(model).items():
         if name.startswith("metrics."):
             variable.assign(arrays[name])

@@ -43,24 +43,36 @@ MAX_KNOWN_PAIRS = 1 << 26  # 8 bytes each; older ones are forgotten
 
 
 class Cleaned(NamedTuple):
-    """A block of clean pairs, ready for a file."""
+    """A block of clean pairs, ready for a file; M of them are left.
 
-    rows: list[str]  # source, tab, target
-    keys: np.ndarray  # int64, the same for equal pairs
+    Attributes:
+        rows: list of M strings, one for each pair: source, tab, target.
+        keys: int64 `(M,)`, as `pair_keys` gives them.
+        report: a `CorpusReport` of what was changed and dropped; it does not
+            count pairs that were read or kept.
+    """
+
+    rows: list[str]
+    keys: np.ndarray
     report: CorpusReport
 
 
 class Cleaner:
-    """Applies the rules of a recipe to `Rows`.
+    """Applies the rules of a recipe to `Rows`, a row being an aligned pair.
+
+    Duplicates, which may be in different blocks, are found with `KnownPairs`;
+    what is too long or lopsided, by `PairTokenizer`.
 
     Args:
         rules: a `CleaningConfig`.
-        languages: tuple of two language codes, or None: any script is right.
+        languages: tuple of two language codes, of the source and the target;
+            None: any script is right.
         held_out: iterable of strings. Source sentences of the validation and
             test text.
 
     Raises:
-        InputError: if a language is unknown.
+        InputError: if a language is unknown, or nothing is known of its
+            script.
     """
 
     def __init__(
@@ -79,7 +91,7 @@ class Cleaner:
         """Cleans a block.
 
         Args:
-            undecoded: what `read_undecoded` gives.
+            undecoded: a block of rows, as `read_undecoded` gives them.
 
         Returns:
             `Cleaned`: what is left, and what was changed and dropped.
@@ -188,6 +200,9 @@ class ScriptTest:
 
     Args:
         scripts: tuple of strings: Unicode's names of the right scripts.
+
+    Raises:
+        regex.error: if there is no script of such a name.
     """
 
     def __init__(self, scripts: tuple[str, ...]):
@@ -196,7 +211,14 @@ class ScriptTest:
         self.is_latin = scripts == ("Latn",)
 
     def find(self, side: list[str]) -> list[int]:
-        """The indices of the wrong ones in a list of sentences."""
+        """Looks for wrong sentences.
+
+        Args:
+            side: list of strings.
+
+        Returns:
+            list of ints: the indices of the wrong ones.
+        """
         if self.is_latin:
             text = "".join(side).encode()
             if len(text.translate(None, OTHER_SCRIPTS)) == len(text):
@@ -209,6 +231,14 @@ class ScriptTest:
         return [row for row, sentence in enumerate(side) if self(sentence)]
 
     def __call__(self, sentence: str) -> bool:
+        """Whether a sentence is wrong; one without letters never is.
+
+        Args:
+            sentence: string.
+
+        Returns:
+            bool.
+        """
         if self.is_latin:
             try:  # quicker than to look at each letter
                 sentence.encode("latin-1")
@@ -229,7 +259,8 @@ def script_of(language: str) -> ScriptTest:
         A `ScriptTest`.
 
     Raises:
-        InputError: if there is no such language.
+        InputError: if there is no such language, or nothing is known of its
+            script.
     """
     unknown = InputError(
         f"data.languages: {language} is no language code, as en or pt-BR"
@@ -254,7 +285,7 @@ def pair_keys(sources: list[str], targets: list[str]) -> np.ndarray:
     """A number for each pair, the same for equal pairs.
 
     Args:
-        sources: list of strings.
+        sources: list of M strings.
         targets: list of as many strings.
 
     Returns:
@@ -286,7 +317,7 @@ class KnownPairs:
         """Adds keys.
 
         Args:
-            keys: int64 `(M,)`.
+            keys: int64 `(M,)`, of M pairs.
 
         Returns:
             bool `(M,)`: True where a key was there before, or earlier among

@@ -15,7 +15,15 @@ from training.evaluate import (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Translates a text with several models and compares their scores."""
+    """Translates a text with several models and compares their scores.
+
+    Args:
+        arguments: list of strings. The command line; None: that of this
+            process.
+
+    Raises:
+        SystemExit: with status 2 and one line on standard error on bad input.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m training.compare",
         description="Translate a text with several models and compare BLEU "

@@ -106,6 +106,8 @@ class CleaningConfig:
 
 @dataclass(config=STRICT)
 class DataConfig:
+    """Parallel text, and which of its pairs are used."""
+
     train: Sources
     valid: Sources
     test: list[Source] = dataclasses.field(default_factory=list)  # see overlap
@@ -131,6 +133,8 @@ class DataConfig:
 
 @dataclass(config=STRICT)
 class TokenizerConfig:
+    """How text is split into pieces."""
+
     vocabulary_size: Positive = 8000  # for each side, unless shared
     shared: bool = True  # one vocabulary for both languages
     model_type: Literal["unigram", "bpe"] = "unigram"
@@ -162,6 +166,8 @@ class ModelConfig:
 
 @dataclass(config=STRICT)
 class TrainingConfig:
+    """How weights are found, measured and kept."""
+
     epochs: Positive = 20
     steps_per_epoch: Positive | None = None  # updates; by default all text once
     max_tokens: Positive = 4096  # of one batch, per side, padding included
@@ -227,6 +233,8 @@ class TrainingConfig:
 
 @dataclass(config=STRICT)
 class Recipe:
+    """All that makes a run."""
+
     name: Annotated[str, pydantic.Field(pattern=NAME)]
     data: DataConfig
     tokenizer: TokenizerConfig = dataclasses.field(

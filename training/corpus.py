@@ -35,14 +35,28 @@ EXAMINED_PAIRS = 100_000  # of the training text, for signs of trouble
 
 
 class Measured(NamedTuple):
-    """The lengths of a split, in pieces with `</s>`."""
+    """The lengths of a split of M pairs, in pieces with `</s>`.
 
-    lengths: np.ndarray  # int32 (M, 2), also of pairs that are dropped by them
-    tokens: np.ndarray  # int64 (2,), of the pairs that are kept
+    Attributes:
+        lengths: int32 `(M, 2)`. Source and target, also of pairs that are
+            dropped by their lengths.
+        tokens: int64 `(2,)`. Sums over the pairs that are kept.
+    """
+
+    lengths: np.ndarray
+    tokens: np.ndarray
 
 
 class Inspection(NamedTuple):
-    """All that the command shows."""
+    """All that the command shows.
+
+    Attributes:
+        reports: dict of the `SplitReport` of each split: "train", "valid"
+            and, if the recipe has it, "test".
+        measured: dict of the `Measured` of each split.
+        samples: list of pairs of the training text.
+        trouble: list of strings, as `find_trouble` gives them.
+    """
 
     reports: dict[str, SplitReport]
     measured: dict[str, Measured]
@@ -78,7 +92,15 @@ class Measure:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Shows what is in the text of a recipe and what may be wrong with it."""
+    """Shows what is in the text of a recipe and what may be wrong with it.
+
+    Args:
+        arguments: list of strings. The command line; None: that of this
+            process.
+
+    Raises:
+        SystemExit: with status 2 and one line on standard error on bad input.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m training.corpus",
         description="Inspect the text of a recipe: what is dropped and why, "
@@ -139,8 +161,10 @@ def inspect(recipe: Recipe, num_samples: int) -> Inspection:
         An `Inspection`.
 
     Raises:
-        InputError: if a source is damaged or changes, if nothing is left, or
-            if the disk is full.
+        InputError: if a source is damaged or changes, if nothing is left, if
+            the text does not give a vocabulary of the recipe's size, or if
+            the disk is full.
+        OSError: if a file cannot be read.
     """
     data = recipe.data
     files = find_all_files(data)

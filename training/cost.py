@@ -17,16 +17,31 @@ P100 = 9.5e12
 
 
 class Shape(NamedTuple):
-    """What the cost of a batch depends on, beside the model."""
+    """What the cost of a batch depends on, beside the model.
+
+    Attributes:
+        source_tokens: float. Source tokens, without padding.
+        target_tokens: float. Target tokens, without padding.
+        source_length: float. Tokens of a source sentence, on average.
+        target_length: float. Tokens of a target sentence, on average.
+    """
 
     source_tokens: float
     target_tokens: float
-    source_length: float  # of a sentence, on average
+    source_length: float
     target_length: float
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Says what a training costs, without text and without training."""
+    """Says what a training costs, without text and without training.
+
+    Args:
+        arguments: list of strings. The command line; None: that of this
+            process.
+
+    Raises:
+        SystemExit: with status 2 and one line on standard error on bad input.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m training.cost",
         description="Compute parameters, schedule and floating-point "
@@ -69,7 +84,20 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def describe(recipe: Recipe, options: argparse.Namespace) -> list[str]:
-    """The lines that the command prints."""
+    """The lines that the command prints.
+
+    Args:
+        recipe: a `Recipe`.
+        options: a namespace with `length` (pieces of a sentence),
+            `flops_per_second` (of a device) and `devices`, all above 0.
+
+    Returns:
+        list of strings.
+
+    Raises:
+        InputError: if `training.steps_per_epoch` is not set, or where
+            `model_arguments` or `learning_rate` raises one.
+    """
     import_tensorflow()
     from tfxformer.model import Transformer
 
@@ -121,7 +149,7 @@ def training_flops(arguments: dict[str, Any], shape: Shape) -> float:
 
     Args:
         arguments: dict of arguments of `Transformer`.
-        shape: the `Shape` of a batch.
+        shape: the `Shape` of the batches of the update.
 
     Returns:
         float.

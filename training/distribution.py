@@ -57,9 +57,16 @@ class Replicas:
     Args:
         settings: the recipe's `training`.
 
+    Attributes:
+        strategy: a `tf.distribute.Strategy`; None: nothing is shared.
+        worker: int. Number of this worker, from 0.
+        num_workers: int.
+        count: int. Replicas on all workers.
+
     Raises:
         InputError: if `TF_CONFIG` is missing or damaged, or if not all
             workers come in time.
+        OSError: if the first worker cannot listen at its address.
     """
 
     def __init__(self, settings: TrainingConfig):
@@ -84,7 +91,11 @@ class Replicas:
         return self.worker == 0
 
     def scope(self):
-        """Context in which the model is made."""
+        """Context in which the model is made.
+
+        Returns:
+            A context manager.
+        """
         if self.strategy is None:
             return contextlib.nullcontext()
         return self.strategy.scope()
@@ -214,6 +225,7 @@ def meet(seconds: int, addresses: list[str], worker: int) -> None:
 
     Raises:
         InputError: if not all come in time, naming those that are missing.
+        OSError: if the first worker cannot listen at its port.
     """
     end = time.monotonic() + seconds
     host, port = addresses[0].rsplit(":", 1)

@@ -11,7 +11,15 @@ from training.files import read_lines
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Translates a text and compares it with its reference."""
+    """Translates a text and compares it with its reference.
+
+    Args:
+        arguments: list of strings. The command line; None: that of this
+            process.
+
+    Raises:
+        SystemExit: with status 2 and one line on standard error on bad input.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m training.evaluate",
         description="Translate a text with a trained model and print BLEU, "
@@ -98,7 +106,20 @@ def read_parallel(source: str, reference: str) -> tuple[list[str], list[str]]:
 def translate_with(
     model: str, sources: list[str], options: argparse.Namespace
 ) -> list[str]:
-    """Loads a model and translates lines as `add_search_arguments` says."""
+    """Loads a model and translates lines as `add_search_arguments` says.
+
+    Args:
+        model: string: a run folder, a SavedModel folder or a `.tflite` file.
+        sources: list of strings.
+        options: a namespace with `beam_size` and `length_penalty`.
+
+    Returns:
+        list of as many strings; blank lines stay empty.
+
+    Raises:
+        InputError: if the model cannot be loaded, or if an option makes no
+            sense or does not fit it.
+    """
     search = SearchOptions(
         beam_size=options.beam_size, length_penalty=options.length_penalty
     )
@@ -151,6 +172,7 @@ def bleu_tokenizer(references: list[str]) -> str:
 
 
 def jiwer_version() -> str:
+    """The version of jiwer that is installed, such as "4.0.0"."""
     from importlib import metadata
 
     return metadata.version("jiwer")

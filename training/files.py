@@ -49,7 +49,12 @@ class ReadProgress:
         self._positions: dict[str, int] = {}
 
     def report(self, path: str | Path, position: int) -> None:
-        """Says how far one file has been read."""
+        """Says how far one file has been read.
+
+        Args:
+            path: string or path.
+            position: int. Bytes of it that have been read, on disk.
+        """
         self._positions[str(path)] = position
         if self._bar is not None:
             self._bar.update(sum(self._positions.values()) - self._bar.n)
@@ -64,10 +69,12 @@ def find_files(pattern: str, folder: str | Path) -> list[Path]:
 
     Returns:
         list of paths, sorted; `._NAME`, which macOS leaves behind, and
-        folders are not among them.
+        folders are not among them. Of a name without * and ? it is the path,
+        whether there is such a file or not.
 
     Raises:
-        InputError: if there is none.
+        InputError: if * and ? match no file, or if the path is a folder, a
+            pipe or the like.
     """
     path = Path(_full(pattern, folder))
     if not glob.has_magic(pattern) or path.exists():
@@ -104,7 +111,8 @@ def find_aligned(
         list of tuples of paths.
 
     Raises:
-        InputError: if a file has no counterpart, naming it.
+        InputError: if a file has no counterpart, naming it, or where
+            `find_files` raises one.
     """
     sources, targets = find_files(source, folder), find_files(target, folder)
     if not glob.has_magic(source) and not glob.has_magic(target):
@@ -250,6 +258,7 @@ def read_blocks(
     Raises:
         InputError: naming file, line and byte where it is not UTF-8, or
             the file where it is not what its name says.
+        OSError: if it cannot be read.
     """
     first_line = 1
     for lines in read_raw_blocks(path, progress):
@@ -260,7 +269,20 @@ def read_blocks(
 def read_raw_blocks(
     path: str | Path, progress: ReadProgress | None = None
 ) -> Iterator[list[bytes]]:
-    """Like `read_blocks`, with bytes and line ends as they are in the file."""
+    """Like `read_blocks`, with bytes and line ends as they are in the file.
+
+    Args:
+        path: string or path. Plain, `.gz`, `.xz` or `.zst`.
+        progress: a `ReadProgress`, or None.
+
+    Yields:
+        lists of bytes, about a MiB at a time. They may not be UTF-8.
+
+    Raises:
+        InputError: naming the file, if it is UTF-16, if only CR ends its
+            lines, or if it is not what its name says.
+        OSError: if it cannot be read.
+    """
     with open_binary(path) as (file, raw):
         is_first = True
         while lines := file.readlines(BLOCK_BYTES):
@@ -273,5 +295,13 @@ def read_raw_blocks(
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
-    """Like `read_blocks`, line by line."""
+    """Like `read_blocks`, line by line.
+
+    Args:
+        path: string or path.
+
+    Returns:
+        Iterator of strings without line ends. It raises what `read_blocks`
+        raises.
+    """
     return itertools.chain.from_iterable(read_blocks(path))

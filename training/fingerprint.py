@@ -18,7 +18,19 @@ SPLITS = ("train", "valid", "test")
 
 
 def find_all_files(data: DataConfig) -> dict[Path, tuple[int, int]]:
-    """Size and time of the last change of each file of a recipe's text."""
+    """Size and time of the last change of each file of a recipe's text.
+
+    Args:
+        data: the recipe's `data`.
+
+    Returns:
+        dict by path of tuples: the size in bytes, and the time in
+        nanoseconds.
+
+    Raises:
+        InputError: if a source, or a split or language of it, is not there.
+        OSError: if a file is not there.
+    """
     paths = {
         path: None
         for split in SPLITS
@@ -36,8 +48,12 @@ def _size_and_time(path: Path) -> tuple[int, int]:
 def check_unchanged(files: dict[Path, tuple[int, int]]) -> None:
     """Compares with what `find_all_files` gave.
 
+    Args:
+        files: dict by path of tuples of size and time.
+
     Raises:
         InputError: naming a file that has changed.
+        OSError: if a file is gone.
     """
     for path, before in files.items():
         if _size_and_time(path) != before:
@@ -56,12 +72,17 @@ def describe(
 
     Args:
         recipe: a `Recipe`.
-        files: dict whose keys are the paths of the text.
-        tokenizers: those that are used, unless the recipe's settings say how
-            to train them.
+        files: dict, as `find_all_files` gives it.
+        tokenizers: tuple of two `Tokenizer`s that are used; None: the
+            recipe's settings say how to train them.
 
     Returns:
-        dict for the manifest. Weights are not in it: they only matter later.
+        dict for the manifest: "fingerprint", 16 hexadecimal digits, and what
+        it is made from: "format", "data", "tokenizer" and "files", their
+        SHA-256 by name. Weights are not in it: they only matter later.
+
+    Raises:
+        OSError: if a file cannot be read.
     """
     data = dataclasses.asdict(recipe.data)
     for name in ("folder", "prepared"):
@@ -91,13 +112,27 @@ def describe(
 
 
 def digest_tokenizers(tokenizers: Tokenizers) -> str:
-    """A hash of two tokenizers."""
+    """A hash of two tokenizers.
+
+    Args:
+        tokenizers: tuple of two `Tokenizer`s, of source and target.
+
+    Returns:
+        string of 16 hexadecimal digits.
+    """
     protos = b"".join(tokenizer.model_proto for tokenizer in tokenizers)
     return hashlib.sha256(protos).hexdigest()[:16]
 
 
 def digest_corpus(corpus: Corpus) -> str:
-    """A hash of the token ids; of shards, of what they were made from."""
+    """A hash of the token ids; of shards, of what they were made from.
+
+    Args:
+        corpus: a `Corpus`.
+
+    Returns:
+        string of 16 hexadecimal digits.
+    """
     if not isinstance(corpus.shards, TokenizedPairs):
         return corpus.shards[0].parent.name
     digest = hashlib.sha256()

@@ -27,6 +27,13 @@ class SkippingAdam(keras.optimizers.Adam):
         scales_loss: bool. For float16.
         **options: of `keras.optimizers.Adam`.
 
+    Attributes:
+        skipped: int64 variable. Updates that were skipped, in all.
+        skipped_in_a_row: int64 variable. Those since the last one that was
+            not.
+        loss_scale: float32 variable.
+        updates_with_scale: int64 variable. Updates since it last changed.
+
     Reference:
         Adam: A Method for Stochastic Optimization (Kingma and Ba, 2015);
         Mixed Precision Training (Micikevicius et al., 2018), section 3.2.
@@ -56,11 +63,26 @@ class SkippingAdam(keras.optimizers.Adam):
         self.updates_with_scale = scalar("updates_with_scale", "int64", 0)
 
     def scale_loss(self, loss):
+        """Multiplies the loss by the loss scale, if there is one.
+
+        Args:
+            loss: float scalar.
+
+        Returns:
+            float scalar.
+        """
         if not self.scales_loss:
             return loss
         return loss * (self.loss_scale if self.built else FIRST_LOSS_SCALE)
 
     def apply(self, grads, trainable_variables=None):
+        """Makes an update, or skips it if a gradient is not finite.
+
+        Args:
+            grads: list of tensors, the gradients of this replica of the
+                scaled loss; those of all replicas are summed.
+            trainable_variables: list of variables; None: those of `build`.
+        """
         if trainable_variables is not None:
             self.build(list(trainable_variables))
         replica = tf.distribute.get_replica_context()
@@ -108,6 +130,17 @@ class SkippingAdam(keras.optimizers.Adam):
         replica.merge_call(update_all, args=(grads, finite))
 
     def update_step(self, gradient, variable, learning_rate):
+        """Changes a variable and its two moments.
+
+        Args:
+            gradient: tensor of the shape of the variable.
+            variable: one of those of `build`.
+            learning_rate: float scalar.
+
+        Reference:
+            Adam: A Method for Stochastic Optimization (Kingma and Ba, 2015),
+            section 2; epsilon is the one with a hat, at its end.
+        """
         # TensorFlow's kernel: what Keras writes as thirty small operations is
         # a tenth of a step, and half of the time until the first one.
         step = ops.cast(self.iterations + 1, variable.dtype)

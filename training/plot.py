@@ -11,7 +11,15 @@ from training.progress import say
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Draws the curves of runs, also of one that is going on."""
+    """Draws the curves of runs, also of one that is going on.
+
+    Args:
+        arguments: list of strings. The command line; None: that of this
+            process.
+
+    Raises:
+        SystemExit: with status 2 and one line on standard error on bad input.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m training.plot",
         description="Draw loss, scores and learning rate of runs over their "
@@ -48,7 +56,7 @@ def read_records(folder: Path) -> list[dict[str, Any]]:
         list of dicts, one for each epoch.
 
     Raises:
-        InputError: if there are none.
+        InputError: if the file is missing or damaged, or no epoch is in it.
     """
     path = folder / "metrics.jsonl"
     if not path.is_file():

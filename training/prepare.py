@@ -38,9 +38,20 @@ TOKENIZER_PAIRS = 200_000  # that a tokenizer is trained on
 
 
 class Prepared(NamedTuple):
-    """All that training needs to know of the text."""
+    """All that training needs to know of the text.
 
-    tokenizers: Tokenizers  # of the source and the target; one if shared
+    Attributes:
+        tokenizers: tuple of the source's and the target's `Tokenizer`; twice
+            the same one if the vocabulary is shared.
+        train: a `Corpus`.
+        valid: a `Corpus`.
+        valid_pairs: list of pairs: the validation text, also those that are
+            too long for `valid`.
+        reports: dict of the `SplitReport` of each split: "train", "valid"
+            and, if the recipe has it, "test".
+    """
+
+    tokenizers: Tokenizers
     train: Corpus
     valid: Corpus
     valid_pairs: list[Pair]
@@ -63,8 +74,11 @@ def prepare(recipe: Recipe, tokenizers: Tokenizers | None = None) -> Prepared:
         `Prepared`.
 
     Raises:
-        InputError: if a source is damaged or changes, if nothing is left, or
-            if the disk is full. No half-prepared folder is left behind.
+        InputError: if a source is damaged or changes, if nothing is left, if
+            the text does not give a vocabulary of the recipe's size, if
+            `start_from` is no run, or if the disk is full. No half-prepared
+            folder is left behind.
+        OSError: if a file cannot be read.
     """
     data = recipe.data
     files = find_all_files(data)
@@ -156,7 +170,14 @@ def _tokenize_held_out(
 
 
 def held_out_rules(data: DataConfig) -> DataConfig:
-    """The rules for the pieces of validation and test text: any ratio."""
+    """The rules for the pieces of validation and test text: any ratio.
+
+    Args:
+        data: the recipe's `data`.
+
+    Returns:
+        A `DataConfig`, in which only `cleaning.max_ratio` is another.
+    """
     rules = dataclasses.replace(data.cleaning, max_ratio=None)
     return dataclasses.replace(data, cleaning=rules)
 
@@ -291,7 +312,12 @@ def _check_some_left(report: SplitReport) -> None:
 
 
 def add_reports(block_reports: list[CorpusReport], report: SplitReport) -> None:
-    """Adds the counts of a block, by source, to those of a split."""
+    """Adds the counts of a block, by source, to those of a split.
+
+    Args:
+        block_reports: list of `CorpusReport`s, one for each source.
+        report: the `SplitReport` of the split; it is changed.
+    """
     for total, block_report in zip(report.sources, block_reports, strict=True):
         total.add(block_report)
 

@@ -11,12 +11,23 @@ SECONDS_WITHOUT_BAR = 2
 
 
 def say(message: str) -> None:
-    """A line about the state of things."""
+    """Prints a line about the state of things.
+
+    Args:
+        message: string.
+    """
     print(message, file=sys.stderr, flush=True)
 
 
 def duration(seconds: float) -> str:
-    """A time for people, such as "45 s", "12 min" or "3.2 h"."""
+    """A time for people, such as "45 s", "12 min" or "3.2 h".
+
+    Args:
+        seconds: float.
+
+    Returns:
+        string.
+    """
     if seconds < 100:
         return f"{seconds:.0f} s"
     return (
@@ -55,7 +66,13 @@ def byte_bar(what: str, total: int) -> tqdm:
 
 @contextlib.contextmanager
 def loud_if_disk_is_full(what: str) -> Iterator[None]:
-    """Lets training go on without a file that cannot be written."""
+    """Lets training go on without a file that cannot be written.
+
+    Any `OSError` becomes a warning.
+
+    Args:
+        what: string. What to say that could not be written.
+    """
     try:
         yield
     except OSError as error:

@@ -9,7 +9,18 @@ EXAMPLE_LENGTH = 200  # characters of a dropped sentence that are kept
 
 @dataclasses.dataclass
 class CorpusReport:
-    """Counts of pairs; written to `corpus.json`."""
+    """Counts of pairs; written to `corpus.json`.
+
+    Attributes:
+        name: string. The source, as the recipe names it, or the split.
+        read: int. Pairs that were read.
+        kept: int. Pairs that are left.
+        dropped: dict of ints: pairs by the reason why they are not used.
+        examples: dict of lists by the same reasons: the first three pairs,
+            200 characters of each side.
+        changed: dict of ints: pairs by what was mended in them.
+        escaped: int. Pairs that hold &amp; or the like, kept as they are.
+    """
 
     name: str = ""
     read: int = 0
@@ -17,10 +28,15 @@ class CorpusReport:
     dropped: dict[str, int] = dataclasses.field(default_factory=dict)
     examples: dict[str, list[Pair]] = dataclasses.field(default_factory=dict)
     changed: dict[str, int] = dataclasses.field(default_factory=dict)
-    escaped: int = 0  # pairs that hold &amp; or the like, kept as they are
+    escaped: int = 0
 
     def drop(self, reason: str, pair: Pair) -> None:
-        """Counts a pair that is not used and keeps the first three."""
+        """Counts a pair that is not used and keeps the first three.
+
+        Args:
+            reason: string.
+            pair: tuple of two strings, source and target.
+        """
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
         examples = self.examples.setdefault(reason, [])
         if len(examples) < MAX_EXAMPLES:
@@ -28,7 +44,11 @@ class CorpusReport:
             examples.append((source[:EXAMPLE_LENGTH], target[:EXAMPLE_LENGTH]))
 
     def add(self, other: "CorpusReport") -> None:
-        """Adds the counts of another report to this one."""
+        """Adds the counts of another report to this one.
+
+        Args:
+            other: a `CorpusReport`; it stays as it is.
+        """
         self.read += other.read
         self.kept += other.kept
         self.escaped += other.escaped
@@ -51,20 +71,33 @@ class CorpusReport:
 
 @dataclasses.dataclass
 class SplitReport:
-    """The reports of the sources of `data.train`, `data.valid` or `.test`."""
+    """The reports of the sources of `data.train`, `data.valid` or `.test`.
+
+    Attributes:
+        split: "train", "valid" or "test".
+        sources: list of `CorpusReport`s, in the order of the recipe.
+    """
 
     split: str
     sources: list[CorpusReport]
 
     def total(self) -> CorpusReport:
-        """All sources together."""
+        """All sources together.
+
+        Returns:
+            A new `CorpusReport` with the name of the split.
+        """
         total = CorpusReport(self.split)
         for report in self.sources:
             total.add(report)
         return total
 
     def to_json(self) -> dict:
-        """The total, and each source where there are several."""
+        """The total, and each source where there are several.
+
+        Returns:
+            dict that JSON can hold.
+        """
         content = dataclasses.asdict(self.total())
         if len(self.sources) > 1:
             content["sources"] = [dataclasses.asdict(s) for s in self.sources]
@@ -72,7 +105,17 @@ class SplitReport:
 
     @classmethod
     def from_json(cls, content: dict) -> "SplitReport":
-        """What `to_json` gave."""
+        """What `to_json` gave.
+
+        Args:
+            content: dict.
+
+        Returns:
+            A `SplitReport`; a single source has the name of the split.
+
+        Raises:
+            AttributeError, KeyError, TypeError: if it is something else.
+        """
         own = {k: v for k, v in content.items() if k != "sources"}
         return cls(
             content["name"],
@@ -80,7 +123,11 @@ class SplitReport:
         )
 
     def warnings(self) -> list[str]:
-        """Lines for a person, where something looks wrong."""
+        """Lines for a person, where something looks wrong.
+
+        Returns:
+            list of strings; empty if all looks well.
+        """
         lines = []
         for report in self.sources:
             if report.escaped:

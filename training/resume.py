@@ -52,7 +52,8 @@ def find_checkpoint(
         Tuple of the `TrainingState` and the arrays; None if there is none.
 
     Raises:
-        InputError: if it belongs to another model, text or seed, or if it
+        InputError: if it was trained with other settings, of those that must
+            stay the same, or if a finished run has no whole checkpoint or
             has all its epochs.
     """
     place = next((p for p in (incomplete, folder) if p.exists()), None)
@@ -101,7 +102,14 @@ def _compare_settings(
 
 
 def settings_of(recipe: Recipe) -> dict[str, Any]:
-    """A recipe as JSON would give it back."""
+    """A recipe as JSON would give it back.
+
+    Args:
+        recipe: a `Recipe`.
+
+    Returns:
+        dict of dicts, lists, strings, numbers, bools and None.
+    """
     return json.loads(json.dumps(dataclasses.asdict(recipe)))
 
 
@@ -115,7 +123,15 @@ def _flatten(values: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def fingerprints(prepared: Prepared) -> dict[str, str]:
-    """Hashes of what a training depends on beside its settings."""
+    """Hashes of what a training depends on beside its settings.
+
+    Args:
+        prepared: `Prepared`.
+
+    Returns:
+        dict of strings, of the "tokenizer", the "training text" and the
+        "validation text".
+    """
     return {
         "tokenizer": digest_tokenizers(prepared.tokenizers),
         "training text": digest_corpus(prepared.train),
@@ -124,7 +140,14 @@ def fingerprints(prepared: Prepared) -> dict[str, str]:
 
 
 def digest_as_int(values: dict[str, str]) -> int:
-    """A number that other values do not have, below 2^60."""
+    """A number that other values do not have, below 2^60.
+
+    Args:
+        values: dict of strings.
+
+    Returns:
+        int, the same whatever the order of the keys.
+    """
     text = json.dumps(values, sort_keys=True).encode()
     return int(hashlib.sha256(text).hexdigest()[:15], 16)
 
@@ -132,7 +155,12 @@ def digest_as_int(values: dict[str, str]) -> int:
 def check_fingerprints(
     place: Path, state: TrainingState, prepared: Prepared
 ) -> None:
-    """Compares the text with that of a checkpoint.
+    """Compares the text and the tokenizers with those of a checkpoint.
+
+    Args:
+        place: path of the run folder, for the error.
+        state: the `TrainingState` of the checkpoint.
+        prepared: `Prepared`.
 
     Raises:
         InputError: naming what has changed.

@@ -31,6 +31,9 @@ def write_report(
         arguments: dict of arguments of `Transformer`.
         state: the `TrainingState` at the end.
         prepared: `Prepared`.
+
+    Raises:
+        OSError: if a file cannot be written.
     """
     draw_curves({recipe.name: state.records}, str(folder / CURVES))
     text = "\n".join(report_lines(recipe, arguments, state, prepared))
@@ -43,7 +46,17 @@ def report_lines(
     state: TrainingState,
     prepared: Prepared,
 ) -> list[str]:
-    """The lines of the report, in Markdown."""
+    """The lines of the report, in Markdown.
+
+    Args:
+        recipe: the `Recipe`.
+        arguments: dict of arguments of `Transformer`.
+        state: the `TrainingState` at the end.
+        prepared: `Prepared`.
+
+    Returns:
+        list of strings, to be joined with line feeds.
+    """
     sources, targets = (
         sum(int(index[:, side].sum()) for index in prepared.train.indices)
         for side in (0, 1)

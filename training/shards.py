@@ -30,14 +30,24 @@ Tokenizers = tuple[Tokenizer, Tokenizer]
 
 
 class Corpus(NamedTuple):
-    """Token ids, as a whole or in shards that each are a sample of it."""
+    """Token ids, as a whole or in shards that each are a sample of it.
 
-    indices: list[np.ndarray]  # uint16 (M, 3) of each shard; see `index`
+    Attributes:
+        indices: list of uint16 `(M, 3)`, one for each shard, of its M pairs;
+            see `index`.
+        shards: list of paths of TFRecord files; or `TokenizedPairs` in
+            memory, which are a single shard.
+        weights: list of floats, one for each source: times a pair is seen in
+            an epoch.
+    """
+
+    indices: list[np.ndarray]
     shards: list[Path] | TokenizedPairs
-    weights: list[float]  # of each source: times a pair is seen in an epoch
+    weights: list[float]
 
     @property
     def num_pairs(self) -> int:
+        """Pairs of all shards."""
         return sum(map(len, self.indices))
 
 
@@ -55,7 +65,14 @@ def in_memory(pairs: TokenizedPairs, weights: list[float]) -> Corpus:
 
 
 def number_of_shards(num_pairs: int) -> int:
-    """How many files a corpus goes into."""
+    """How many files a corpus goes into.
+
+    Args:
+        num_pairs: int.
+
+    Returns:
+        int, one for each 131,072 pairs and at most 512.
+    """
     return min(MAX_SHARDS, -(-num_pairs // PAIRS_PER_SHARD))
 
 
@@ -67,8 +84,9 @@ def write_shards(
     """Writes records to as many files.
 
     Args:
-        dealt: iterable of tuples: a record and its index for each shard.
-        folder: path.
+        dealt: iterable of tuples of two lists: a record for each shard, and
+            its index, uint16 `(M, 3)` of M pairs.
+        folder: path of a folder that is there.
         num_shards: int.
 
     Returns:
@@ -102,7 +120,19 @@ def write_folder(
     indices: list[np.ndarray],
     report: SplitReport,
 ) -> None:
-    """Writes what goes with the shards; the manifest last."""
+    """Writes what goes with the shards; the manifest last.
+
+    Args:
+        folder: path of the folder of the shards.
+        manifest: dict, as `fingerprint.describe` gives it.
+        tokenizers: tuple of two `Tokenizer`s, of source and target.
+        paths: list of the paths of the shards.
+        indices: list of uint16 `(M, 3)`, one for each shard.
+        report: the `SplitReport` of the training text.
+
+    Raises:
+        OSError: if a file cannot be written.
+    """
     source_tokenizer, target_tokenizer = tokenizers
     (folder / TARGET_TOKENIZER).write_bytes(target_tokenizer.model_proto)
     if source_tokenizer is not target_tokenizer:
@@ -184,6 +214,9 @@ def _digest(path: Path) -> str:
 @contextlib.contextmanager
 def explain_damage(corpus: Corpus) -> Iterator[None]:
     """Turns the error of shards that are damaged or gone into one line.
+
+    Args:
+        corpus: the `Corpus` that is read meanwhile.
 
     Raises:
         InputError: naming the folder.

@@ -23,24 +23,38 @@ ROWS = 8192  # of sources that come pair by pair
 
 
 class Rows(NamedTuple):
-    """Aligned sentences; none holds a line feed."""
+    """Aligned sentences; none holds a line feed.
+
+    Attributes:
+        sources: list of strings.
+        targets: list of as many strings.
+    """
 
     sources: list[str]
     targets: list[str]
 
     @property
     def num_pairs(self) -> int:
+        """Sentences on either side."""
         return len(self.sources)
 
     def swap(self) -> "Rows":
+        """The same with source and target exchanged."""
         return Rows(self.targets, self.sources)
 
     def decode(self) -> "Rows":
+        """The same: they are decoded."""
         return self
 
 
 class Lines(NamedTuple):
-    """Some lines of a text file, cheap to hand to another process."""
+    """Some lines of a text file, cheap to hand to another process.
+
+    Attributes:
+        block: bytes. Whole lines with their ends; the last one may lack it.
+        name: string. The path of the file.
+        first_line: int. Number of the first line, from 1.
+    """
 
     block: bytes
     name: str
@@ -48,17 +62,27 @@ class Lines(NamedTuple):
 
 
 class UndecodedRows(NamedTuple):
-    """Aligned lines of two files."""
+    """Aligned lines of two files.
+
+    Attributes:
+        source: `Lines`.
+        target: as many `Lines`.
+        num_pairs: int. How many.
+    """
 
     source: Lines
     target: Lines
     num_pairs: int
 
     def swap(self) -> "UndecodedRows":
+        """The same with source and target exchanged."""
         return UndecodedRows(self.target, self.source, self.num_pairs)
 
     def decode(self) -> Rows:
         """The sentences.
+
+        Returns:
+            `Rows`.
 
         Raises:
             InputError: naming the line and the byte that are not UTF-8.
@@ -69,7 +93,21 @@ class UndecodedRows(NamedTuple):
 def read_rows(
     source: Source, data: DataConfig, split: str, report: CorpusReport
 ) -> Iterator[Rows]:
-    """Like `read_undecoded`, all decoded."""
+    """Like `read_undecoded`, all decoded.
+
+    Args:
+        source: where the text is.
+        data: the recipe's `data`.
+        split: "train", "valid" or "test".
+        report: counts what is read, and rows that are not pairs.
+
+    Yields:
+        `Rows`.
+
+    Raises:
+        InputError: if the source is damaged or not UTF-8, saying where.
+        OSError: if a file cannot be read.
+    """
     for rows in read_undecoded(source, data, split, report, ReadProgress()):
         yield rows.decode()
 
@@ -145,7 +183,22 @@ def read_undecoded(
 
 
 def source_files(source: Source, data: DataConfig, split: str) -> list[Path]:
-    """The files that a source consists of, to see whether it has changed."""
+    """The files that a source consists of, to see whether it has changed.
+
+    A dataset of TensorFlow Datasets is downloaded at first use.
+
+    Args:
+        source: where the text is.
+        data: the recipe's `data`: folder and languages.
+        split: "train", "valid" or "test".
+
+    Returns:
+        list of paths. A file that is named without * and ? may not be there.
+
+    Raises:
+        InputError: if no file matches, or if the dataset, its split or a
+            language is not there.
+    """
     if source.source is not None and source.target is not None:
         pairs = find_aligned(source.source, source.target, data.folder)
         return list(itertools.chain.from_iterable(pairs))
@@ -167,7 +220,15 @@ def source_files(source: Source, data: DataConfig, split: str) -> list[Path]:
 
 
 def in_rows(pairs: Iterable[Pair]) -> Iterator[Rows]:
-    """Gathers single pairs to `Rows`; line feeds in them become spaces."""
+    """Gathers single pairs to `Rows`; line feeds in them become spaces.
+
+    Args:
+        pairs: iterable of tuples (source sentence, target sentence).
+
+    Yields:
+        `Rows` of at most 8,192 pairs. All can be encoded: half of a surrogate
+        pair becomes a question mark.
+    """
     pairs = iter(pairs)
     while some := list(itertools.islice(pairs, ROWS)):
         sources, targets = zip(*some, strict=True)

@@ -33,6 +33,10 @@ class Spool:
         done: path that exists when the work is done.
         num_sources: int. Of the recipe's `data.train`.
         memory: int. Most bytes that are kept in memory.
+
+    Attributes:
+        counts: list of ints. Pairs of each source.
+        bytes: int. Size of all rows.
     """
 
     def __init__(self, folder: Path, done: Path, num_sources: int, memory: int):
@@ -60,6 +64,7 @@ class Spool:
 
     @property
     def on_disk(self) -> bool:
+        """Whether the text has become too long for memory."""
         return not isinstance(self._file, io.BytesIO)
 
     def write(self, rows: list[str], origin: int) -> None:
@@ -69,6 +74,11 @@ class Spool:
             rows: list of strings.
             origin: int. Which source of the recipe they are from; never
                 less than that of the rows before.
+
+        Raises:
+            AlreadyPrepared: when the text becomes too long for memory, if
+                `done` is there by then.
+            OSError: if the disk is full.
         """
         if not rows:
             return
@@ -129,7 +139,7 @@ class Spool:
                 yield source, target
 
     def remove_file(self) -> None:
-        """Gives the disk space back."""
+        """Removes the file of a spool on disk; nothing can be read then."""
         self._file.close()
         os.remove(self._file.name)
 

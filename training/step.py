@@ -19,6 +19,18 @@ class TrainingTransformer(Transformer):
     data is one batch, `((encoder_token_ids, decoder_token_ids),
     labels)`, or several: ragged tensors of the same, with the batches along
     the first axis.
+
+    Args:
+        *args: of `Transformer`.
+        **kwargs: of `Transformer`.
+
+    Attributes:
+        tokens_seen: int64 variable. Target tokens of all updates, `</s>`
+            included.
+        accuracy: the metric of that name.
+
+    Reference:
+        Attention Is All You Need, section 5.4 (label smoothing).
     """
 
     def __init__(self, *args, **kwargs):
@@ -38,6 +50,15 @@ class TrainingTransformer(Transformer):
         super().build(input_shape)
 
     def train_step(self, data):
+        """Makes one update; `fit` calls it.
+
+        Args:
+            data: one batch or several, as above; of several replicas, the
+                part of this one.
+
+        Returns:
+            dict of scalar tensors: the metrics of the epoch so far.
+        """
         _, labels = data
         several = isinstance(labels, tf.RaggedTensor)
         tokens = tf.math.count_nonzero(

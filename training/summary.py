@@ -78,7 +78,15 @@ def _counts(report: CorpusReport) -> str:
 
 
 def share(count: int, total: int) -> str:
-    """A percentage that is 0 or 100 only where it is exactly so."""
+    """A percentage that is 0 or 100 only where it is exactly so.
+
+    Args:
+        count: int.
+        total: int. Of 0, any share is 0.
+
+    Returns:
+        string, such as "3.2%" or "under 0.1%".
+    """
     tenths = round(1000 * count / total) if total else 0
     if tenths == 0 and count:
         return "under 0.1%"

@@ -62,8 +62,9 @@ def find_text(
         Tuple of two paths; None if it is not such a folder.
 
     Raises:
-        InputError: if a language or split is not there, naming those that
-            are.
+        InputError: if the name is not of that form, if the folder has no
+            such files, or if a language or split is not there, naming those
+            that are.
     """
     parsed = _parse(name, folder, split)
     place = parsed.place
@@ -104,8 +105,8 @@ def open_dataset(name: str, folder: str | Path, split: str) -> tuple[Any, str]:
         Tuple of a dataset builder and the name of the split.
 
     Raises:
-        InputError: if there is no such dataset or split, or if it cannot be
-            downloaded, with the address.
+        InputError: if the name is not of that form, if there is no such
+            dataset or split, or if it cannot be downloaded, with the address.
     """
     parsed = _parse(name, folder, split)
     import_tensorflow()
@@ -188,7 +189,14 @@ def _first_line(error: BaseException) -> str:
 
 
 def dataset_files(builder: Any) -> list[Path]:
-    """The files of a dataset."""
+    """The files of a dataset.
+
+    Args:
+        builder: what `open_dataset` gave.
+
+    Returns:
+        sorted list of paths.
+    """
     return sorted(p for p in Path(builder.data_path).iterdir() if p.is_file())
 
 
@@ -207,7 +215,8 @@ def read_dataset(
         Tuples (source sentence, target sentence).
 
     Raises:
-        InputError: if a language is missing, naming those that there are.
+        InputError: if a language is missing, naming those that there are, or
+            if the dataset cannot be read.
     """
     import tensorflow_datasets as tfds
 

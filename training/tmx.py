@@ -33,6 +33,7 @@ def read_pairs(
 
     Raises:
         InputError: if it is no TMX, or not well-formed.
+        OSError: if the file cannot be read.
     """
     with open_binary(path) as (file, raw):
         body: ElementTree.Element | None = None

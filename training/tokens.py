@@ -12,16 +12,25 @@ from training.report import CorpusReport
 
 
 class TokenizedPairs(NamedTuple):
-    """Ids of aligned sentences, each ended by `</s>`, one after another."""
+    """Ids of M aligned sentences, each ended by `</s>`, one after another.
 
-    source_ids: np.ndarray  # int32, of all sentences
+    Attributes:
+        source_ids: int32, of all source sentences.
+        target_ids: int32, of all target sentences.
+        source_lengths: int32 `(M,)`. Ids of each source sentence.
+        target_lengths: int32 `(M,)`. Ids of each target sentence.
+        origins: int32 `(M,)`. Which source of the recipe each is from.
+    """
+
+    source_ids: np.ndarray
     target_ids: np.ndarray
-    source_lengths: np.ndarray  # int32 (M,)
+    source_lengths: np.ndarray
     target_lengths: np.ndarray
-    origins: np.ndarray  # int32 (M,), which source of the recipe
+    origins: np.ndarray
 
     @property
     def num_pairs(self) -> int:
+        """M."""
         return len(self.origins)
 
     def take(self, rows: np.ndarray) -> "TokenizedPairs":
@@ -42,8 +51,12 @@ class TokenizedPairs(NamedTuple):
         )
 
     def to_record(self) -> bytes:
-        """All of them as little-endian int32: M, M source lengths, M target
-        lengths, M origins, source ids, target ids."""
+        """All of them as a record of a file; `training.dataset` reads it.
+
+        Returns:
+            bytes: little-endian int32. M, M source lengths, M target
+            lengths, M origins, source ids, target ids.
+        """
         count = np.array([self.num_pairs])
         parts = (
             count,
@@ -57,7 +70,14 @@ class TokenizedPairs(NamedTuple):
 
 
 def concatenate(blocks: list[TokenizedPairs]) -> TokenizedPairs:
-    """All pairs of several blocks."""
+    """All pairs of several blocks.
+
+    Args:
+        blocks: list of `TokenizedPairs`; it may be empty.
+
+    Returns:
+        `TokenizedPairs`, in the order of the blocks.
+    """
     nothing = TokenizedPairs(*[np.zeros(0, np.int32)] * 5)
     return TokenizedPairs(
         *(np.concatenate(parts) for parts in zip(nothing, *blocks, strict=True))
@@ -74,11 +94,17 @@ def _take_ragged(values, lengths, rows) -> np.ndarray:
 
 
 class Block(NamedTuple):
-    """Lines of the cleaned corpus."""
+    """M lines of the cleaned corpus.
+
+    Attributes:
+        number: int. Number of the block, from 0.
+        lines: list of M bytes: source, tab, target, line feed.
+        origins: int32 `(M,)`. Which source of the recipe each is from.
+    """
 
     number: int
-    lines: list[bytes]  # source, tab, target, line feed
-    origins: np.ndarray  # int32, which source of the recipe each is from
+    lines: list[bytes]
+    origins: np.ndarray
 
 
 class PairTokenizer:
@@ -119,7 +145,14 @@ class PairTokenizer:
         return self.drop_useless(block, self.tokenize(block))
 
     def tokenize(self, block: Block) -> TokenizedPairs:
-        """The ids of all pairs of a block."""
+        """The ids of all pairs of a block.
+
+        Args:
+            block: a `Block`.
+
+        Returns:
+            `TokenizedPairs`, one for each line.
+        """
         text = b"".join(block.lines).decode().removesuffix("\n")
         cells = text.replace("\n", "\t").split("\t")
         source_ids, source_lengths = _flatten(
@@ -139,7 +172,16 @@ class PairTokenizer:
     def drop_useless(
         self, block: Block, pairs: TokenizedPairs
     ) -> tuple[TokenizedPairs, list[CorpusReport]]:
-        """What is left of a block, and the reports: see `__call__`."""
+        """Drops pairs by the lengths of their sides.
+
+        Args:
+            block: a `Block`.
+            pairs: the `TokenizedPairs` that `tokenize` gave for it.
+
+        Returns:
+            Tuple of `TokenizedPairs` and a `CorpusReport` for each source:
+            what was kept and dropped.
+        """
         reasons = dict(
             self._useless(pairs.source_lengths, pairs.target_lengths)
         )
@@ -199,9 +241,9 @@ class ShardDealer:
             block: a `Block`.
 
         Returns:
-            Tuple of a list with a record for each shard, a list of their
-            indices, uint16 `(M, 3)`: source length, target length, origin;
-            and the `CorpusReport` for each source.
+            Tuple of a list with a record for each shard; a list of their
+            indices, uint16 `(M, 3)` of M pairs: source length, target length,
+            origin; and the `CorpusReport` for each source.
         """
         pairs, reports = self.tokenize(block)
         random = np.random.default_rng(block.number)

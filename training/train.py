@@ -69,6 +69,8 @@ def train(recipe: Recipe, resume: bool = False) -> Path:
     Raises:
         InputError: if data or sizes cannot be used; nothing is left behind.
             Also where the training cannot go on; then its checkpoints stay.
+        KeyboardInterrupt, SystemExit: on SIGINT and on SIGTERM while updates
+            are made, after a checkpoint if there is one worker only.
     """
     folder = Path(recipe.output) / recipe.name
     incomplete = folder.with_name(folder.name + ".incomplete")
@@ -252,7 +254,14 @@ def _plan(recipe: Recipe, prepared: Prepared) -> tuple["BatchPlan", int]:
 
 
 def digest_weights(model) -> int:
-    """A number that other weights do not have, below 2^60."""
+    """A number that other weights do not have, below 2^60.
+
+    Args:
+        model: a Keras model.
+
+    Returns:
+        int.
+    """
     digest = hashlib.sha256()
     for array in model.get_weights():
         digest.update(array.tobytes())

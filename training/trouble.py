@@ -45,10 +45,17 @@ MARK_APART = regex.compile(r" [,.?，。？](?= |$)")
 
 
 class Sign(NamedTuple):
-    """Something to look for on either side."""
+    """Something to look for on either side.
+
+    Attributes:
+        pattern: a compiled expression.
+        share: float. Of the pairs, from which on it is trouble.
+        meaning: string. What such pairs do, for a person.
+        remedy: string. What to do about it, for a person.
+    """
 
     pattern: regex.Pattern
-    share: float  # of the pairs, from which on it is trouble
+    share: float
     meaning: str
     remedy: str
 
@@ -97,7 +104,12 @@ class Signs:
         self._known: set[int] = set()
 
     def add(self, source: str, target: str) -> None:
-        """Looks at a pair."""
+        """Looks at a pair.
+
+        Args:
+            source: string.
+            target: string.
+        """
         self.pairs += 1
         for number, sign in enumerate(SIGNS):
             match = sign.pattern.search(source) or sign.pattern.search(target)

@@ -84,12 +84,21 @@ class Validator:
             metric.update_state(labels, logits)
 
     def score(self, measured: dict[str, float]) -> float:
-        """What the best weights have most of; least if it is not a number."""
+        """What the best weights have most of.
+
+        Args:
+            measured: dict of floats, as `measure` gives it.
+
+        Returns:
+            float, higher is better; minus infinity if it is not a finite
+            number.
+        """
         score = SIGNS[self._best_by] * measured[self._best_by]
         return score if math.isfinite(score) else -math.inf
 
     @property
     def vocabulary_size(self) -> int:
+        """Pieces of the target's tokenizer."""
         return self._translator.target_tokenizer.vocabulary_size
 
     def measure(self, weights: list[np.ndarray]) -> dict[str, float]:
@@ -100,8 +109,8 @@ class Validator:
 
         Returns:
             dict of floats: loss, accuracy and perplexity over all tokens;
-            bleu or chrf, of greedy translations, if the best is chosen by
-            it.
+            bleu or chrf (0 to 100), of greedy translations, if the best is
+            chosen by it.
         """
         self.model.set_weights(weights)
         for metric in self._metrics:

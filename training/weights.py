@@ -14,7 +14,14 @@ from training.validation import Validator
 
 
 def judged_weights(model) -> list[np.ndarray]:
-    """The weights, or their moving averages where the optimizer has some."""
+    """The weights, or their moving averages where the optimizer has some.
+
+    Args:
+        model: a compiled Keras model with a built optimizer.
+
+    Returns:
+        list of arrays in the order of `get_weights`.
+    """
     optimizer = model.optimizer
     if not optimizer.use_ema:
         return model.get_weights()
@@ -68,6 +75,10 @@ def keep_averages(
         settings: the recipe's `training`.
         folder: path of the run folder.
 
+    Raises:
+        OSError: if a file cannot be read or written.
+        ValueError: if the file of an epoch is damaged.
+
     Reference:
         Attention Is All You Need, section 6.1 (checkpoint averaging).
     """
@@ -111,6 +122,9 @@ def keep_if_best(
         score: float, higher is better.
         measured: dict of floats.
         description: string. What the weights are.
+
+    Raises:
+        OSError: if it cannot be copied; the best ones before are intact.
     """
     if state.best is not None and score <= state.best:
         return
@@ -127,11 +141,34 @@ def keep_if_best(
 
 
 def name_arrays(arrays: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """Names arrays by their place, so that `mean_weights` finds their order.
+
+    Args:
+        arrays: list of arrays, as `get_weights` gives them.
+
+    Returns:
+        dict of the arrays by name, from "00000" on.
+    """
     return {f"{number:05d}": array for number, array in enumerate(arrays)}
 
 
 def mean_weights(paths: list[Path]) -> list[np.ndarray]:
-    """The mean over files of `write_arrays`, array by array."""
+    """The mean over files of `write_arrays`, array by array.
+
+    Args:
+        paths: list of at least one path, whose arrays are named by
+            `name_arrays` and have the same shapes.
+
+    Returns:
+        list of float32 arrays, as `set_weights` takes them.
+
+    Raises:
+        OSError: if a file cannot be read.
+        ValueError: if one is damaged.
+
+    Reference:
+        Attention Is All You Need, section 6.1 (checkpoint averaging).
+    """
     total: list[np.ndarray] = []
     for path in paths:
         arrays = checkpoint.read_arrays(path)
