@@ -105,6 +105,18 @@ def test_the_best_epochs_can_be_averaged(tmp_path):
     assert kept == ["epoch-00001.npz", "epoch-00003.npz", "epoch-00004.npz"]
 
 
+def test_an_average_with_a_damaged_epoch_is_left_out(tmp_path, capsys):
+    scores = {1: 0.8, 2: 0.2, 4: 0.3, 3: 0.1}
+    state, _ = train(tmp_path, [1, 2, 4], scores, average_last=2)
+    (tmp_path / "checkpoints" / "epoch-00003.npz").write_bytes(b"PK\3\4 no")
+    settings = TrainingConfig(average_last=2)
+    keep_averages(ScriptedValidator(scores), state, settings, tmp_path)
+    assert (
+        "the average of the last 2 epochs left out" in capsys.readouterr().err
+    )
+    assert stored(tmp_path, "averaged") == 3  # that of before
+
+
 @pytest.mark.parametrize(("patience", "epochs"), [(1, 3), (2, 5), (None, 6)])
 def test_training_ends_when_nothing_gets_better(tmp_path, patience, epochs):
     scores = {1: 0.1, 2: 0.3, 3: 0.2, 4: 0.4, 5: 0.3, 6: 0.4}

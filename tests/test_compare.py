@@ -83,6 +83,19 @@ def test_curves_of_runs(run_folder, tmp_path, suffix):
             assert b"<!-- " + title + b" -->" in content
 
 
+def test_runs_of_the_same_name_are_told_apart(run_folder, tmp_path):
+    other = tmp_path / "toy"
+    other.mkdir()
+    (other / "metrics.jsonl").write_bytes(
+        (run_folder / "metrics.jsonl").read_bytes()
+    )
+    path = tmp_path / "curves.svg"
+    process = call("training.plot", run_folder, other, "--out", path)
+    assert process.returncode == 0, process.stderr.decode()
+    for folder in (run_folder, other):
+        assert str(folder) in path.read_text()
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -107,6 +107,7 @@ def test_a_data_service_cannot_sample_pieces(tmp_path):
         ("model.dropout=1.5", ["model.dropout", "less than 1", "1.5"]),
         ("model.activation=tanh", ["model.activation", "relu", "tanh"]),
         ("model.preset=huge", ["model.preset", "tiny", "huge"]),
+        ("model.preset=null", ["model", "without a preset", "hidden_dim"]),
         ("data.train.0.tsv=b.tsv", ["data.train.0", "give one", "2 given"]),
         ("data.train.0.target=null", ["data.train.0", "source and target"]),
         ("name=a/b", ["name", "a/b"]),

@@ -90,3 +90,11 @@ def test_without_the_length_of_an_epoch():
     process = call("training.cost", recipe)
     assert process.returncode == 2
     assert b"training.steps_per_epoch is not set" in process.stderr
+
+
+def test_sizes_that_do_not_fit():
+    recipe = ROOT / "training" / "recipes" / "wmt14-en-de-base.yaml"
+    process = call("training.cost", recipe, "model.num_heads=7")
+    assert process.returncode == 2
+    (line,) = process.stderr.decode().splitlines()
+    assert "model: num_heads must divide hidden_dim" in line

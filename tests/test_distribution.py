@@ -225,6 +225,10 @@ def test_the_first_worker_does_not_come(monkeypatch):
         '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker"}}',
         '{"cluster": {"worker": ["a:1"]},'
         ' "task": {"type": "worker", "index": 1}}',
+        '{"cluster": {"worker": ["a"]},'
+        ' "task": {"type": "worker", "index": 0}}',
+        '{"cluster": {"worker": ["a:http"]},'
+        ' "task": {"type": "worker", "index": 0}}',
     ],
 )
 def test_a_cluster_that_is_not_described(monkeypatch, config):

@@ -163,6 +163,12 @@ class ModelConfig:
     position_encoding: Literal["sinusoidal", "learned"] = "sinusoidal"
     embeddings: str | None = None  # vectors to start from, word2vec text form
 
+    def __post_init__(self):
+        sizes = ("num_layers", "num_heads", "hidden_dim", "intermediate_dim")
+        missing = [name for name in sizes if getattr(self, name) is None]
+        if self.preset is None and missing:
+            raise ValueError(f"without a preset give {', '.join(missing)}")
+
 
 @dataclass(config=STRICT)
 class TrainingConfig:

@@ -109,7 +109,10 @@ def describe(recipe: Recipe, options: argparse.Namespace) -> list[str]:
         )
     size = recipe.tokenizer.vocabulary_size  # as if the text gave it
     arguments = model_arguments(recipe, size, size)
-    parameters = Transformer(**arguments).count_params()
+    try:
+        parameters = Transformer(**arguments).count_params()
+    except ValueError as error:
+        raise InputError(f"model: {error}") from None
     updates = settings.epochs * settings.steps_per_epoch
     tokens = float(settings.max_tokens * settings.accumulate)
     shape = Shape(tokens, tokens, options.length, options.length)

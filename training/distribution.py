@@ -206,6 +206,9 @@ def read_cluster() -> tuple[int, list[str]]:
         if "chief" in cluster and task["type"] == "worker":
             worker += 1
         addresses[worker]
+        for address in addresses:
+            _, port = address.rsplit(":", 1)
+            int(port)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         raise InputError(
             f"TF_CONFIG: expected something like {example}. Received: {text}"

@@ -38,9 +38,12 @@ def main(arguments: list[str] | None = None) -> None:
             raise InputError(
                 f"--out {options.out}: a .png, .svg or .pdf file is drawn"
             )
+        names = [Path(folder).name for folder in options.runs]
         records = {
-            Path(folder).name: read_records(Path(folder))
-            for folder in options.runs
+            name if names.count(name) == 1 else folder: read_records(
+                Path(folder)
+            )
+            for name, folder in zip(names, options.runs, strict=True)
         }
         draw_curves(records, options.out)
         say(f"Wrote {options.out}")

@@ -77,7 +77,6 @@ def keep_averages(
 
     Raises:
         OSError: if a file cannot be read or written.
-        ValueError: if the file of an epoch is damaged.
 
     Reference:
         Attention Is All You Need, section 6.1 (checkpoint averaging).
@@ -91,7 +90,11 @@ def keep_averages(
             continue
         if len(there) < len(paths):
             description += f", of which {len(there)} are kept"
-        weights = mean_weights(there)
+        try:
+            weights = mean_weights(there)
+        except ValueError as error:
+            say(f"warning: {description} left out: a file is damaged ({error})")
+            continue
         measured = validator.measure(weights)
         scored.append(
             (validator.score(measured), description, measured, weights)
