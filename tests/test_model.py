@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import tfxformer
+from tfxformer.normalization import LayerNormalization
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = np.array([[5, 3, 8, 6, 2], [7, 4, 2, 0, 0]])
@@ -618,6 +619,7 @@ def test_a_sentence_of_one_token_gives_no_warning(length):
 
 
 LAYERS = {
+    LayerNormalization: {"epsilon": 0.01},
     tfxformer.TokenEmbedding: {"vocabulary_size": 7, "hidden_dim": 4},
     tfxformer.SinusoidalPositionEncoding: {},
     tfxformer.LearnedPositionEncoding: {"max_length": 9},

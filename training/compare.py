@@ -12,6 +12,7 @@ from training.evaluate import (
     read_parallel,
     translate_with,
 )
+from training.progress import short_names
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -53,24 +54,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f"{len(options.models)} and {options.samples}"
             )
         sources, references = read_parallel(options.source, options.reference)
-        named: list[tuple[str, Sequence[str]]] = [
-            (
-                _short(name, options.models),
-                translate_with(name, sources, options),
+        named = [
+            (name, translate_with(model, sources, options))
+            for name, model in zip(
+                short_names(options.models), options.models, strict=True
             )
-            for name in options.models
         ]
         tokenize = options.tokenize or bleu_tokenizer(references)
         for line in compare(named, references, tokenize, options.samples):
             print(line)
         sys.stdout.flush()
-
-
-def _short(name: str, names: list[str]) -> str:
-    """The last part of a path where that is enough to know it."""
-    last = name.rstrip("/").rsplit("/", 1)[-1]
-    same = [n for n in names if n.rstrip("/").rsplit("/", 1)[-1] == last]
-    return last if len(same) == 1 else name
 
 
 def compare(

@@ -7,7 +7,7 @@ from typing import Any
 
 from tfxformer.errors import InputError, exit_on_input_error
 from training.pictures import draw_curves
-from training.progress import say
+from training.progress import say, short_names
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -38,12 +38,11 @@ def main(arguments: list[str] | None = None) -> None:
             raise InputError(
                 f"--out {options.out}: a .png, .svg or .pdf file is drawn"
             )
-        names = [Path(folder).name for folder in options.runs]
         records = {
-            name if names.count(name) == 1 else folder: read_records(
-                Path(folder)
+            name: read_records(Path(folder))
+            for name, folder in zip(
+                short_names(options.runs), options.runs, strict=True
             )
-            for name, folder in zip(names, options.runs, strict=True)
         }
         draw_curves(records, options.out)
         say(f"Wrote {options.out}")

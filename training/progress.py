@@ -2,7 +2,8 @@
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from tqdm import tqdm
 
@@ -80,3 +81,21 @@ def loud_if_disk_is_full(what: str) -> Iterator[None]:
             f"WARNING: {what} could not be written: {error}. What was written "
             "before is intact, and training goes on; free some space."
         )
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """The ends of paths, as much of them as it takes to tell them apart.
+
+    Args:
+        paths: sequence of strings.
+
+    Returns:
+        list of as many strings; equal ones for equal paths.
+    """
+    parts = [Path(path).parts for path in paths]
+    different = len(set(parts))
+    for count in range(1, max(map(len, parts), default=1) + 1):
+        names = ["/".join(some[-count:]) for some in parts]
+        if len(set(names)) == different:
+            break
+    return names
