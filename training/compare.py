@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 f"{len(options.models)} and {options.samples}"
             )
         sources, references = read_parallel(options.source, options.reference)
-        named = [
+        named: list[tuple[str, Sequence[str]]] = [
             (name, translate_with(model, sources, options))
             for name, model in zip(
                 short_names(options.models), options.models, strict=True
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def compare(
-    named: Sequence[tuple[str, Sequence[str]]],
+    named: list[tuple[str, Sequence[str]]],
     references: list[str],
     tokenize: str = "13a",
     num_samples: int = 1000,
@@ -75,7 +75,7 @@ def compare(
     """Compares translations of a text with the first ones.
 
     Args:
-        named: sequence of tuples: a name, and a translation of each line.
+        named: list of tuples: a name, and a translation of each line.
         references: list of strings.
         tokenize: string. sacrebleu's tokenizer for BLEU.
         num_samples: int. Texts that are drawn from the lines.
