@@ -39,7 +39,7 @@ docs: $(VENV)/installed-docs
 
 gallery: $(VENV)/installed
 	$(BIN)/tfxformer attention $(RUN) $(TIRED) --kind encoder --words \
-	    --layers 1 --heads 1 2 --out docs/gallery/attention.png
+	    --layers 2 --heads 1 2 --out docs/gallery/attention.png
 	$(BIN)/python -c 'import tfxformer; \
 	    tfxformer.position_figure().savefig("docs/gallery/positions.png")'
 
