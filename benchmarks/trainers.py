@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from tfxformer import PRESETS, TokenCrossEntropy
 from tfxformer.position import sinusoidal_encoding
+from training.dataset import untuned
 from training.optimizer import SkippingAdam
 from training.step import TrainingTransformer
 
@@ -23,14 +24,8 @@ class Fit:
 
     def __init__(self, model, batches):
         self.model = model
-        options = tf.data.Options()  # as in `training.dataset`, for all alike
-        options.autotune.enabled = False
-        self.dataset = (
-            tf.data.Dataset.from_tensor_slices(batches)
-            .repeat()
-            .prefetch(2)
-            .with_options(options)
-        )
+        dataset = tf.data.Dataset.from_tensor_slices(batches)
+        self.dataset = untuned(dataset.repeat().prefetch(2))
 
     def __call__(self, updates):
         self.model.fit(

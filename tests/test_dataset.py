@@ -119,6 +119,13 @@ def test_teacher_forcing_on_one_sentence():
     )
 
 
+def test_an_iterator_ends_without_waiting_for_the_tuner(sharded):
+    """Who ended one waited for its thread, up to a minute."""
+    training_data, _ = training(sharded, 60, seed=3)
+    for data in (training_data, validation_dataset(sharded, 60)):
+        assert data.options().autotune.enabled is False
+
+
 def test_validation_ends_after_each_pair_was_there_once():
     data = validation_dataset(corpus(), 60)
     batches = numbers(data)

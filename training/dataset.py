@@ -83,7 +83,7 @@ def training_dataset(
                 service=service,
             )
         )
-    return dataset.prefetch(4).with_options(_options())
+    return untuned(dataset.prefetch(4))
 
 
 def validation_dataset(corpus: Corpus, max_tokens: int) -> tf.data.Dataset:
@@ -102,12 +102,21 @@ def validation_dataset(corpus: Corpus, max_tokens: int) -> tf.data.Dataset:
     return dataset.apply(tf.data.experimental.assert_cardinality(count))
 
 
-def _options() -> tf.data.Options:
-    # The thread that tunes buffers, of which there are none to tune, sleeps
-    # up to a minute; who ends an iterator may have to wait until it wakes.
+def untuned(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """Does without the thread that tunes buffers.
+
+    It sleeps up to a minute, and who ends an iterator may have to wait until
+    it wakes.
+
+    Args:
+        dataset: a dataset whose buffers are of fixed sizes.
+
+    Returns:
+        The same dataset with another option.
+    """
     options = tf.data.Options()
     options.autotune.enabled = False
-    return options
+    return dataset.with_options(options)
 
 
 def _load_shards(dataset: tf.data.Dataset, corpus: Corpus) -> tf.data.Dataset:
