@@ -16,6 +16,7 @@ from training import callbacks
 from training.callbacks import (
     Checkpoints,
     MetricsLog,
+    ProgressBar,
     Validation,
 )
 from training.checkpoint import TrainingState
@@ -259,3 +260,17 @@ def test_records_of_a_training_that_went_further_are_replaced(tmp_path):
     assert [record["epoch"] for record in records] == [1, 2]
     assert records[1]["step"] == 20 and records[1]["loss"] == 2.0
     assert times == [1]
+
+
+def test_the_time_left_is_told_after_a_whole_epoch():
+    """The rest of an epoch is mostly the start: it would be hours."""
+    state = TrainingState(step=7)
+    bar = ProgressBar(steps_per_epoch=8, epochs=3, state=state)
+    told = []
+    for epoch, step in enumerate((7, 8, 16)):
+        state.step = step
+        bar.set_model(SimpleNamespace(tokens_seen=tf.Variable(0)))
+        bar.on_epoch_begin(epoch)
+        told.append(" left" in bar.bar.desc)
+        bar.close()
+    assert told == [False, False, True]

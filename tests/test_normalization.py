@@ -50,6 +50,14 @@ def test_outputs_and_gradients_are_those_of_keras(shape, in_graph):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+def test_training_does_without_the_layer_of_keras(monkeypatch):
+    ours, theirs = layers()
+    expected = theirs(inputs((2, 4)))
+    monkeypatch.setattr(keras.layers.LayerNormalization, "call", None)
+    outputs = ours(inputs((2, 4)), training=True)
+    np.testing.assert_allclose(outputs, expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("training", [False, True])
 def test_a_row_of_one_value_is_finite(training):
     ours, _ = layers()

@@ -136,6 +136,22 @@ def test_padding_changes_nothing(padded):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
 
 
+def test_every_dropout_draws_in_an_update():
+    """In the encoder, the decoder, attention, and the feed-forward networks."""
+    rates = dict.fromkeys(
+        ("dropout", "attention_dropout", "activation_dropout"), 0.1
+    )
+    model = TrainingTransformer(**{**SIZES, **rates})
+    model.compile(SkippingAdam(0.01), TokenCrossEntropy(), run_eagerly=True)
+    states = [v for v in model.variables if "seed_generator" in v.path]
+    # Embeddings; attention and sublayers of the encoder, and of the decoder.
+    assert len(states) == 1 + 4 + 6
+    before = [np.array(state) for state in states]
+    one_update(model, batch([5, 3, 2], 0))
+    for state, old in zip(states, before, strict=True):
+        assert not np.array_equal(state, old), state.path
+
+
 def test_a_batch_of_padding_only_is_finite():
     model = training_model()
     before = model.get_weights()
