@@ -274,3 +274,26 @@ def test_the_time_left_is_told_after_a_whole_epoch():
         told.append(" left" in bar.bar.desc)
         bar.close()
     assert told == [False, False, True]
+
+
+def test_weights_that_have_no_room_leave_those_of_before(tmp_path, monkeypatch):
+    path = weights_path(tmp_path, "last")
+    save_weights(path, [np.full((1, 1), 3, "float32")], one_weight())
+    usage = SimpleNamespace(free=100)
+    new = [np.full((1, 1), 4, "float32")]
+    with monkeypatch.context() as patch:
+        patch.setattr("training.weights.shutil.disk_usage", lambda _: usage)
+        with pytest.raises(OSError, match="No space left") as error:
+            save_weights(path, new, one_weight())
+    assert error.value.errno == errno.ENOSPC and error.value.filename
+    model = one_weight()
+
+    def fail(path):  # as h5py does where the disk fills up while it writes
+        path.write_bytes(b"half")
+        raise RuntimeError("flush failed (file write failed: errno = 28, ...")
+
+    monkeypatch.setattr(model, "save_weights", fail)
+    with pytest.raises(OSError, match="No space left"):
+        save_weights(path, new, model)
+    assert stored(tmp_path, "last") == 3
+    assert [p.name for p in path.parent.iterdir()] == [path.name]

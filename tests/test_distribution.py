@@ -227,6 +227,11 @@ def test_the_first_worker_does_not_come(monkeypatch):
         ' "task": {"type": "worker", "index": 1}}',
         '{"cluster": {"worker": ["a"]},'
         ' "task": {"type": "worker", "index": 0}}',
+        '{"cluster": {"worker": ["a:99999"]},'
+        ' "task": {"type": "worker", "index": 0}}',
+        '{"cluster": {"worker": ["a:1"]},'
+        ' "task": {"type": "worker", "index": -1}}',
+        '{"cluster": {"worker": ["a:1"]}, "task": {"type": "ps", "index": 0}}',
         '{"cluster": {"worker": ["a:http"]},'
         ' "task": {"type": "worker", "index": 0}}',
     ],

@@ -75,6 +75,11 @@ def test_detokenize_stops_at_the_end_and_hides_special_tokens(tokenizer):
     assert tokenizer.detokenize([0, 1, 3]) == ""
 
 
+def test_half_a_character_is_named(tokenizer):
+    with pytest.raises(InputError, match=r"no Unicode.*bad .udcff byte"):
+        tokenizer.tokenize(["fine", "bad \udcff byte"])
+
+
 def test_the_graph_gives_the_same_ids_and_text(tokenizer):
     in_graph = tokenizer.in_graph()
     assert in_graph.tokenize(AWKWARD).to_list() == tokenizer.tokenize(AWKWARD)

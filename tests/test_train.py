@@ -1,5 +1,6 @@
 """From files to a run folder, through the command that users call."""
 
+import errno
 import json
 import shutil
 import warnings
@@ -278,3 +279,27 @@ def test_code_in_a_model_file_is_never_run(run_folder, tmp_path, suffix):
     with pytest.raises(InputError, match="damaged"):
         load_run(copy)
     assert not opened.exists()
+
+
+def test_a_full_disk_at_the_end_can_be_resumed(
+    corpus_folder, tmp_path, monkeypatch
+):
+    small = [
+        f"data.folder={corpus_folder}", f"output={tmp_path}", "name=full",
+        "training.epochs=1", "training.steps_per_epoch=4",
+        "model.num_layers=1",
+    ]  # fmt: skip
+    recipe = corpus_folder / "recipe.yaml"
+
+    def write_report(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("training.train.write_report", write_report)
+        process = call("training.__main__", recipe, *small)
+    assert process.returncode == 2
+    line = process.stderr.decode().splitlines()[-1]
+    assert "the disk is full" in line and "--resume" in line
+    process = call("training.__main__", recipe, *small, "--resume")
+    assert process.returncode == 0, process.stderr.decode()
+    assert (tmp_path / "full" / "report.md").exists()

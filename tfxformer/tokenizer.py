@@ -168,7 +168,16 @@ class Tokenizer:
         Returns:
             list of lists of ints. Blank text gives `</s>` alone.
         """
-        return self._processor.EncodeAsIds(texts, add_eos=True)
+        try:
+            return self._processor.EncodeAsIds(texts, add_eos=True)
+        except TypeError:
+            for text in texts:
+                if any("\ud800" <= c <= "\udfff" for c in text):
+                    raise InputError(
+                        "text that is no Unicode, with half a character or "
+                        f"bytes that are not UTF-8. Received: {text[:40]!r}"
+                    ) from None
+            raise
 
     def detokenize(self, token_ids: list[int]) -> str:
         """Joins pieces to text, up to the first `</s>`; no special tokens.

@@ -205,14 +205,18 @@ def read_cluster() -> tuple[int, list[str]]:
         worker = int(task["index"])
         if "chief" in cluster and task["type"] == "worker":
             worker += 1
-        addresses[worker]
-        for address in addresses:
-            _, port = address.rsplit(":", 1)
-            int(port)
+        ports = [int(address.rsplit(":", 1)[1]) for address in addresses]
+        sound = (
+            task["type"] in cluster
+            and 0 <= worker < len(addresses)
+            and all(0 < port < 1 << 16 for port in ports)
+        )
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        sound = False
+    if not sound:
         raise InputError(
             f"TF_CONFIG: expected something like {example}. Received: {text}"
-        ) from None
+        )
     return worker, addresses
 
 

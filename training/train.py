@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import errno
 import hashlib
 import json
 import platform
@@ -93,6 +94,7 @@ def train(recipe: Recipe, resume: bool = False) -> Path:
         return folder
     resumes = found is not None
     with (
+        _explain_full_disk(incomplete),
         _reopened(folder, incomplete, resumes),
         claim(incomplete, folder, resumes),
     ):
@@ -103,6 +105,20 @@ def train(recipe: Recipe, resume: bool = False) -> Path:
         f"{duration(state.seconds)}. Wrote {folder}"
     )
     return folder
+
+
+@contextlib.contextmanager
+def _explain_full_disk(folder: Path) -> Iterator[None]:
+    """Says how to go on where a file was written that cannot be left out."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise InputError(
+            f"{error.filename or folder}: the disk is full; free some space, "
+            "and go on with --resume"
+        ) from None
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """Files of weights: the last, the best, and averages over epochs."""
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -11,6 +13,9 @@ from training.checkpoint import TrainingState
 from training.config import TrainingConfig
 from training.progress import say
 from training.validation import Validator
+
+# In a file of HDF5: most that its folders and names take.
+BYTES_AROUND_ARRAY = 4096
 
 
 def judged_weights(model) -> list[np.ndarray]:
@@ -192,13 +197,23 @@ def save_weights(path: Path, weights: list[np.ndarray], model) -> None:
         model: a model without an optimizer, to write and to read with.
 
     Raises:
-        OSError: if what was written is not what was given.
+        OSError: if there is no room, or if what was written is not what was
+            given. What was there before is intact.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name("partial." + path.name)
+    no_room = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(partial))
+    needed = sum(array.nbytes + BYTES_AROUND_ARRAY for array in weights)
+    if shutil.disk_usage(path.parent).free < needed:
+        raise no_room  # h5py, once it has begun, fails again and again
     try:
         model.set_weights(weights)
-        model.save_weights(partial)
+        try:
+            model.save_weights(partial)
+        except RuntimeError as error:
+            if f"errno = {errno.ENOSPC}" in str(error):
+                raise no_room from None
+            raise
         model.set_weights([np.zeros_like(array) for array in weights])
         model.load_weights(partial)
         for ours, theirs in zip(weights, model.get_weights(), strict=True):
