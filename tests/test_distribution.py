@@ -148,10 +148,10 @@ main(sys.argv[1:])
 """
 
 
-def test_two_devices_train_as_one(corpus_folder, tmp_path, alone):
+def train_on_two_devices(arguments):
     process = subprocess.run(
         [
-            sys.executable, "-c", MIRRORED, *settings(corpus_folder, tmp_path),
+            sys.executable, "-c", MIRRORED, *arguments,
             "training.distribution=mirrored",
         ],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -159,7 +159,23 @@ def test_two_devices_train_as_one(corpus_folder, tmp_path, alone):
     )  # fmt: skip
     assert process.returncode == 0, process.stderr
     assert "2 replicas" in process.stderr
+
+
+def test_two_devices_train_as_one(corpus_folder, tmp_path, alone):
+    train_on_two_devices(settings(corpus_folder, tmp_path))
     assert_same_training(tmp_path / "shared", alone)
+
+
+def test_a_batch_of_one_pair_on_two_devices(corpus_folder, pairs, tmp_path):
+    """The replica for which nothing is left counts as nothing."""
+    small = ["training.max_tokens=25", "training.epochs=1"]
+    one, two = tmp_path / "one", tmp_path / "two"
+    process = call("training.__main__", *settings(corpus_folder, one), *small)
+    assert process.returncode == 0, process.stderr.decode()
+    train_on_two_devices([*settings(corpus_folder, two), *small])
+    # More batches than half the pairs: some hold one pair only.
+    assert len(pairs) > records(two / "shared")[-1]["step"] > len(pairs) / 2
+    assert_same_training(two / "shared", one / "shared")
 
 
 CHECK = """
