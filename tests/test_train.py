@@ -124,14 +124,19 @@ def test_separate_vocabularies_and_word_vectors(corpus_folder):
     run = load_run(corpus_folder / "runs" / "separate")
     assert run.source_tokenizer.model_proto != run.target_tokenizer.model_proto
     assert len(run.model.decoder_blocks) == 1
-    process = call(
-        "tfxformer.cli",
-        "translate",
-        corpus_folder / "runs" / "separate",
-        stdin=b"The dog.\n\n",
-    )
+    process = call("export.__main__", corpus_folder / "runs" / "separate")
     assert process.returncode == 0, process.stderr.decode()
-    assert process.stdout.count(b"\n") == 2
+    found = {
+        call("tfxformer.cli", "translate", model, stdin=b"The dog.\n\n").stdout
+        for model in (
+            corpus_folder / "runs" / "separate",
+            corpus_folder / "runs" / "separate" / "export" / "saved_model",
+            corpus_folder / "runs" / "separate" / "export" / "separate.tflite",
+        )
+    }
+    assert len(found) == 1
+    lines = found.pop().split(b"\n")
+    assert lines[0] and lines[1:] == [b"", b""]
 
 
 @pytest.mark.parametrize(
